@@ -1,0 +1,122 @@
+"""Writes the generated blocks of the documentation; with `--check` it only says which files are stale.
+
+A block stands in a Markdown file between two markers, and everything between them is replaced:
+
+    <!-- generated: lifecycle -->
+    ...
+    <!-- end -->
+
+To add a block: write a function that gives its Markdown and enter it in `BLOCKS` under its name.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from amends import ALLOWED, Evidence, OperationResult, WriteOutcome, render_outcome
+from amends.contract.lifecycle import diagram
+from amends.contract.outcome import ACTIONS
+
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = re.compile(
+    r"(?P<start>^<!-- generated: (?P<name>\S+) -->\n)(?P<body>.*?)(?P<end>^<!-- end -->$)", re.MULTILINE | re.DOTALL
+)
+MARKER = re.compile(r"^<!-- (?:generated:.*|end) -->$", re.MULTILINE)
+
+REASONS = {
+    (WriteOutcome.FAILED, Evidence.NEVER_SENT): "the folder is read-only",
+    (WriteOutcome.FAILED, Evidence.REFUSED): "the title is too long",
+    (WriteOutcome.FAILED, Evidence.STALE): "its version is 8, and 7 was shown",
+    (WriteOutcome.APPLIED, Evidence.ATTESTED): "I see it in the archive",
+    (WriteOutcome.FAILED, Evidence.ATTESTED): "the server was off all day",
+    (WriteOutcome.AMBIGUOUS, Evidence.PARTIAL): "the title is there, the body is not",
+}
+"""Reasons that make the worked sentences of the evidence table read as in life."""
+
+
+def lifecycle() -> str:
+    """The one transition table as a diagram."""
+    return f"```mermaid\n{diagram()}\n```"
+
+
+def evidence() -> str:
+    """What is said for every allowed pair, on the example of one edit."""
+    pairs = [(outcome, kind) for kind in Evidence for outcome in WriteOutcome if (outcome, kind) in ALLOWED]
+    rows = [f"| `{kind}` | {outcome} | {_said(outcome, kind)} |" for outcome, kind in pairs]
+    return "\n".join(["| evidence | outcome | what is said |", "|---|---|---|", *rows])
+
+
+def _said(outcome: WriteOutcome, kind: Evidence) -> str:
+    result = OperationResult.model_validate(
+        {
+            "operation_id": "op_7",
+            "kind": "edit",
+            "target": "notes:plan.md",
+            "outcome": outcome,
+            "evidence": kind,
+            "reason": REASONS.get((outcome, kind)),
+        }
+    )
+    return render_outcome(result).text
+
+
+def actions() -> str:
+    """What each outcome calls for."""
+    lines = ["| outcome | action |", "|---|---|"]
+    return "\n".join([*lines, *(f"| {outcome} | `{action}` |" for outcome, action in ACTIONS.items())])
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "actions": actions,
+    "evidence": evidence,
+    "lifecycle": lifecycle,
+}
+
+
+def regenerate(text: str) -> str:
+    """Give `text` with every block as it should be. Raises ValueError for an unknown block or a marker left alone."""
+    blocks = list(BLOCK.finditer(text))
+    if len(MARKER.findall(text)) != 2 * len(blocks):
+        raise ValueError("a marker stands alone: every `<!-- generated: name -->` needs its `<!-- end -->`")
+    unknown = [block["name"] for block in blocks if block["name"] not in BLOCKS]
+    if unknown:
+        raise ValueError(f"no block is called {', '.join(unknown)}; docs/generate.py knows {', '.join(sorted(BLOCKS))}")
+    return BLOCK.sub(lambda block: f"{block['start']}{BLOCKS[block['name']]()}\n{block['end']}", text)
+
+
+def pages(root: Path) -> list[Path]:
+    """The files that may hold blocks: all of docs/, and the Markdown beside it."""
+    return sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")])
+
+
+def main() -> int:
+    """Bring all pages up to date, or with `--check` say which are not. Exit 1: stale or wrong, with the file's name."""
+    parser = argparse.ArgumentParser(description="Write the generated blocks of the documentation.")
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if a page is stale")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the project's folder")
+    options = parser.parse_args()
+    faults = 0
+    for page in pages(options.root):
+        name = page.relative_to(options.root).as_posix()
+        text = page.read_text(encoding="utf-8")
+        try:
+            fresh = regenerate(text)
+        except ValueError as fault:
+            print(f"{name}: {fault}", file=sys.stderr)
+            faults += 1
+            continue
+        if fresh == text:
+            continue
+        if options.check:
+            print(f"{name} is stale: run `make docs`", file=sys.stderr)
+            faults += 1
+        else:
+            page.write_text(fresh, encoding="utf-8")
+            print(f"{name} written")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

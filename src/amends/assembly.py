@@ -1,0 +1,179 @@
+"""The one place that joins settings, journal and surfaces with the broker.
+
+Doors and programs use `Amends`; nothing else knows which journal and which surfaces there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from amends import broker
+from amends.broker import Ask, Report, Steps, World, drive
+from amends.broker.step import T
+from amends.contract.lifecycle import State
+from amends.contract.outcome import WriteOutcome
+from amends.document import Change, parse_change
+from amends.errors import UnknownSurfaceError
+from amends.journal import JOURNAL_FILE, DryBlobs, SqliteJournal
+from amends.ports import Clock, Ids, Journal, Plan, Surface, Verification, WriteRequest
+from amends.settings import Settings, find_settings
+from amends.surfaces import Files
+from amends.system import SystemClock, SystemIds
+
+Progress = Callable[[str, int, int], None]
+"""Told (what, bytes done, bytes in all) during long work."""
+
+
+class Amends:
+    """The honest write layer over one journal. Use it as a context manager, from one process.
+
+    Every method that may send gives a Report: a transaction as it stands, each of its writes with an outcome.
+    """
+
+    def __init__(self, settings: Settings, *, progress: Progress | None = None) -> None:
+        """Open the journal that `settings` name. Raises JournalError."""
+        self.settings = settings
+        clock: Clock = SystemClock()
+        ids: Ids = SystemIds()
+        self.journal: Journal = SqliteJournal(settings.journal_folder, clock=clock, ids=ids)
+        surfaces = _open_surfaces(settings, self.journal.journal_id, clock, progress)
+        self.world = World(self.journal, surfaces, clock, ids)
+
+    @classmethod
+    def open(cls, start: Path | str = ".", *, progress: Progress | None = None) -> Self:
+        """Open what the nearest `amends.toml` upward from `start` names, else the user's own settings."""
+        return cls(find_settings(Path(start)), progress=progress)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the journal. What was not told is handed over at the next repeat."""
+        self.journal.close()
+
+    def propose(
+        self,
+        change: Change | Mapping[str, Any],
+        *,
+        folder: Path | None = None,
+        proposer: str = "program",
+        confirmed_by: str | None = None,
+        again: bool = False,
+    ) -> Report:
+        """Propose `change`; with `confirmed_by`, carry it out at once on that person's or policy's word.
+
+        `folder` is what relative `from` paths start at. Raises MisuseError and UnusableError, and then nothing was
+        recorded and nothing sent.
+        """
+        if not isinstance(change, Change):
+            change = parse_change(change)
+        ask = Ask(
+            proposer,
+            title=change.title,
+            expires_in_ms=self.settings.policy.expires_in_ms,
+            confirmed_by=confirmed_by,
+            again=again,
+        )
+        return self._told(broker.propose(self._requests(change, folder), ask))
+
+    def confirm(self, subject: str, *, by: str, shown_digest: str | None = None) -> Report:
+        """Confirm a proposal for `by`, who saw what has `shown_digest`, and carry it out."""
+        return self._told(broker.confirm(subject, by=by, shown_digest=shown_digest))
+
+    def decline(self, subject: str, *, by: str, reason: str) -> Report:
+        """Decline what of a transaction was not sent yet."""
+        return self._told(broker.decline(subject, by=by, reason=reason))
+
+    def check(self, subject: str) -> Report:
+        """Settle what is ambiguous, by reading and fencing; a change is never sent."""
+        return self._told(broker.check(subject))
+
+    def undo(self, operation_id: str, *, proposer: str = "program", confirmed_by: str | None = None) -> Report:
+        """Propose the reversal of a write; with `confirmed_by`, carry it out at once."""
+        ask = Ask(proposer, expires_in_ms=self.settings.policy.expires_in_ms, confirmed_by=confirmed_by)
+        return self._told(broker.undo(operation_id, ask))
+
+    def attest(self, operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) -> Report:
+        """Record a person's word on a write that nothing can prove any more."""
+        return self._told(broker.attest(operation_id, outcome=outcome, by=by, reason=reason))
+
+    def find(self, subject: str) -> Report:
+        """Give a transaction by its id, by that of a write of it, or by an unmistakable beginning of either."""
+        return drive(self.world, broker.find(subject))
+
+    def inbox(self) -> list[Report]:
+        """Give what waits for somebody: to confirm, to check, to attest, and BLOCKED; oldest first."""
+        subjects = {row.transaction or row.subject for row in self.journal.open()}
+        reports = [self.find(subject) for subject in sorted(subjects)]
+        return [report for report in reports if waits(report)]
+
+    def log(self, *, limit: int) -> list[Report]:
+        """Give the newest transactions, newest first."""
+        return [self.find(subject) for subject in self.journal.matching("tx_", limit=limit)]
+
+    def preview(self, report: Report) -> list[str]:
+        """Show what each proposed write of `report` would change, for a person to read."""
+        return [self.world.surface_of(life.operation.target).preview(life.plan, self.journal) for life in report.lives]
+
+    def verify(self) -> Verification:
+        """Check the whole journal."""
+        return self.journal.verify()
+
+    def _requests(self, change: Change, folder: Path | None) -> list[WriteRequest]:
+        return _known_requests(self.settings, change, folder)
+
+    def _told(self, machine: Steps[T]) -> T:
+        """Run `machine`; whoever called is told its outcomes by getting them."""
+        told = drive(self.world, machine)
+        if isinstance(told, Report):
+            drive(self.world, broker.outcome_told(told))
+        return told
+
+
+def dry_run(settings: Settings, change: Change, *, folder: Path | None = None) -> list[tuple[Plan, str]]:
+    """Say what `change` would do, each write with a preview, and record nothing: not even a journal is made."""
+    clock: Clock = SystemClock()
+    journal_id = ""
+    if (settings.journal_folder / JOURNAL_FILE).exists():
+        journal = SqliteJournal(settings.journal_folder, clock=clock, ids=SystemIds())
+        journal_id = journal.journal_id
+        journal.close()
+    surfaces = _open_surfaces(settings, journal_id, clock, None)
+    blobs = DryBlobs()
+    plans = []
+    for request in _known_requests(settings, change, folder):
+        surface = surfaces[request.surface]
+        plan = surface.plan(request, blobs)
+        plans.append((plan, surface.preview(plan, blobs)))
+    return plans
+
+
+def _known_requests(settings: Settings, change: Change, folder: Path | None) -> list[WriteRequest]:
+    requests = change.requests(folder or Path.cwd())
+    for place, request in enumerate(requests, start=1):
+        if request.surface not in settings.surfaces:
+            known = ", ".join(sorted(settings.surfaces)) or "none"
+            raise UnknownSurfaceError(
+                f"write {place}: there is no surface {request.surface!r} in {settings.path}",
+                hint=f"known surfaces: {known}",
+            )
+    return requests
+
+
+def _open_surfaces(settings: Settings, journal_id: str, clock: Clock, progress: Progress | None) -> dict[str, Surface]:
+    return {
+        name: Files(name, settings.root_of(each), journal_id=journal_id, clock=clock, progress=progress)
+        for name, each in settings.surfaces.items()
+    }
+
+
+def waits(report: Report) -> bool:
+    """Say whether somebody has to do something about `report`."""
+    if report.state is State.BLOCKED and len(report.lives) > 1:
+        return True
+    return bool(report.waiting(State.PROPOSED, State.CONFIRMED, State.EXECUTING, State.AMBIGUOUS, State.CLOSED))

@@ -1,0 +1,208 @@
+"""The life of one write, folded from its events; and what may be said of it.
+
+The journal stores events, this module reads them back: whatever is shown of a write anywhere comes through
+`Life.of`, so that a restart, another process and the one that sent it all say the same (invariant 25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from amends.contract.guarantee import Compare, Fence, Guarantee, Receipt, Version
+from amends.contract.lifecycle import HOLDING, Happened, State, after
+from amends.contract.operation import Fact, Json, Observation, Operation, OperationKind, Presence
+from amends.contract.outcome import Evidence, OperationResult, WriteOutcome
+from amends.ports import Attempt, Event, Plan
+
+_OUTCOMES = {
+    State.APPLIED: WriteOutcome.APPLIED,
+    State.FAILED: WriteOutcome.FAILED,
+    State.AMBIGUOUS: WriteOutcome.AMBIGUOUS,
+    State.CLOSED: WriteOutcome.AMBIGUOUS,
+    State.EXECUTING: WriteOutcome.AMBIGUOUS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Everything that is recorded of one write, as plain values. `events` is where all of it comes from."""
+
+    operation_id: str
+    state: State
+    epoch: int
+    events: tuple[Event, ...]
+    transaction: str
+    plan: Plan
+    fingerprint: str
+    digest: str
+    proposer: str
+    expires_at_ms: int | None = None
+    reverses: str | None = None
+    confirmed_by: str | None = None
+    key: str | None = None
+    before: Observation | None = None
+    prepared: dict[str, Json] = field(default_factory=dict)
+    owner: str | None = None
+    owned_since: dict[str, Json] = field(default_factory=dict)
+    evidence: Evidence | None = None
+    reason: str | None = None
+    note: str | None = None
+    hint: str | None = None
+    after: Observation | None = None
+    undone_by: str | None = None
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Life:
+        """Fold `events`, the whole recorded history of one operation in order."""
+        first, *rest = events
+        data = first.data
+        life = cls(
+            operation_id=first.subject,
+            state=after(None, first.happened),
+            epoch=first.epoch,
+            events=(first,),
+            transaction=data["transaction"],
+            plan=plan_from(data),
+            fingerprint=data["fingerprint"],
+            digest=data["digest"],
+            proposer=data["proposer"],
+            expires_at_ms=data["expires_at_ms"],
+            reverses=data["reverses"],
+        )
+        return life.followed_by(rest)
+
+    def followed_by(self, events: Iterable[Event]) -> Life:
+        """Give this life with `events` after it."""
+        life = self
+        for event in events:
+            life = replace(
+                life,
+                state=after(life.state, event.happened),
+                epoch=event.epoch,
+                events=(*life.events, event),
+                **_learned(event),
+            )
+        return life
+
+    @property
+    def operation(self) -> Operation:
+        """What the write does."""
+        return self.plan.operation
+
+    @property
+    def is_done(self) -> bool:
+        """Say whether the target is as asked, by this write or already before it."""
+        return self.state is State.APPLIED or self.evidence is Evidence.ALREADY_SO
+
+    @property
+    def is_holding(self) -> bool:
+        """Say whether the attempt may still land."""
+        return self.state in HOLDING
+
+    @property
+    def is_delivered(self) -> bool:
+        """Say whether somebody was told the outcome."""
+        return any(event.happened is Happened.DELIVERED for event in self.events)
+
+    @property
+    def attempt(self) -> Attempt:
+        """The one sending of this write, as the surface knows it."""
+        assert self.key is not None, "an attempt begins with its intent"
+        assert self.before is not None, "an intent holds what was read before it"
+        return Attempt(self.operation_id, self.key, self.operation, self.plan.payload, self.before, self.prepared)
+
+    @property
+    def result(self) -> OperationResult | None:
+        """The result to tell; None while nothing was sent and nothing concluded."""
+        outcome = _OUTCOMES.get(self.state)
+        if outcome is None:
+            return None
+        return OperationResult(
+            operation_id=self.operation_id,
+            kind=self.operation.kind,
+            target=self.operation.target,
+            source=self.operation.source,
+            outcome=outcome,
+            evidence=self.evidence or Evidence.UNPROVEN,
+            before=self.before or self.plan.shown,
+            after=self.after,
+            level=self.plan.guarantee.level,
+            reason=self.reason,
+            note=self.note,
+            check_hint=self._hint if outcome is WriteOutcome.AMBIGUOUS else None,
+            closed=self.state is State.CLOSED,
+            undoable=self.plan.undoable,
+            reverses=self.reverses,
+        )
+
+    @property
+    def _hint(self) -> str:
+        if self.state is State.CLOSED:
+            looked = self.hint or f"look at {self.operation.target} yourself"
+            attest = f'amends attest {self.operation_id} --applied (or --failed) --reason "…"'
+            return f"{looked}, then say what you found: {attest}"
+        return f"amends check {self.operation_id}"
+
+
+def _learned(event: Event) -> dict[str, Json]:
+    """Give the fields of a life that `event` sets."""
+    data = event.data
+    match event.happened:
+        case Happened.CONFIRMED:
+            return {"confirmed_by": data["by"]}
+        case Happened.INTENDED:
+            return {
+                "key": data["key"],
+                "before": observation_from(data["before"]),
+                "prepared": data["prepared"],
+                "owner": data["owner"],
+                "owned_since": data["since"],
+            }
+        case Happened.TAKEN_OVER:
+            return {"owner": data["owner"], "owned_since": data["since"]}
+        case Happened.APPLIED | Happened.FAILED | Happened.ANSWER_LOST | Happened.CLOSED:
+            return {
+                "evidence": Evidence(data["evidence"]),
+                "reason": data.get("reason"),
+                "note": data.get("note"),
+                "hint": data.get("hint"),
+                "after": observation_from(data["after"]) if data.get("after") else None,
+            }
+        case Happened.UNDONE:
+            return {"undone_by": data["by"]}
+        case _:
+            return {}
+
+
+def plan_data(plan: Plan) -> dict[str, Json]:
+    """Write `plan` as JSON; `plan_from` reads it back."""
+    return asdict(plan)
+
+
+def plan_from(data: dict[str, Json]) -> Plan:
+    """Read what `plan_data` wrote, checking every enum on the way."""
+    operation, guarantee = data["operation"], data["guarantee"]
+    return Plan(
+        operation=Operation(
+            kind=OperationKind(operation["kind"]),
+            target=operation["target"],
+            source=operation["source"],
+            postcondition=tuple(Fact(**fact) for fact in operation["postcondition"]),
+        ),
+        payload=data["payload"],
+        shown=observation_from(data["shown"]),
+        guarantee=Guarantee(
+            receipt=Receipt(guarantee["receipt"]),
+            compare=Compare(guarantee["compare"]),
+            version=Version(guarantee["version"]),
+            fence=Fence(guarantee["fence"]),
+        ),
+        undoable=data["undoable"],
+        warnings=tuple(data["warnings"]),
+    )
+
+
+def observation_from(data: dict[str, Json]) -> Observation:
+    """Read an observation from its JSON form."""
+    return Observation(**{**data, "presence": Presence(data["presence"])})

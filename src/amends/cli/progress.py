@@ -1,0 +1,43 @@
+"""A progress bar for long copies, on a terminal only; small ones pass unseen."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from .text import err
+
+SHOWN_BYTES_MIN = 8 << 20
+"""What takes no noticeable time needs no bar."""
+
+
+class Bar:
+    """Called with (what, bytes done, bytes in all); draws on standard error once there is something to wait for."""
+
+    def __init__(self) -> None:
+        """Draw nothing yet."""
+        self._progress: Progress | None = None
+        self._tasks: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Show that `done` of `total` bytes of `what` are done."""
+        if total < SHOWN_BYTES_MIN or not err.is_terminal:
+            return
+        if self._progress is None:
+            columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+            self._progress = Progress(*columns, console=err, transient=True)
+            self._progress.start()
+        if what not in self._tasks:
+            self._tasks[what] = self._progress.add_task(what, total=total)
+        self._progress.update(self._tasks[what], completed=done)  # type: ignore[arg-type]

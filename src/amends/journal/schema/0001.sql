@@ -1,0 +1,66 @@
+-- What a journal holds. Events are the truth; open_subjects and claims are what they come to, kept in the same step.
+-- Constraint names are facts. The two lists of words are those of the lifecycle's enums, and a test says so.
+
+CREATE TABLE meta (
+    only_row INTEGER PRIMARY KEY CONSTRAINT meta_has_one_row CHECK (only_row = 1),
+    journal_id TEXT NOT NULL
+) STRICT;
+
+-- One row for each opening that wrote something. `genesis` is what the journal ended with when it first wrote.
+CREATE TABLE processes (
+    process INTEGER PRIMARY KEY,
+    process_id TEXT NOT NULL CONSTRAINT one_row_per_process UNIQUE,
+    started_at_ms INTEGER NOT NULL,
+    genesis BLOB NOT NULL CONSTRAINT genesis_is_a_sha256 CHECK (length(genesis) = 32)
+) STRICT;
+
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    process INTEGER NOT NULL,
+    n INTEGER NOT NULL CONSTRAINT places_are_counted_from_one CHECK (n >= 1),
+    subject TEXT NOT NULL,
+    happened TEXT NOT NULL CONSTRAINT happened_is_a_known_word CHECK (happened IN (
+        'proposed', 'confirmed', 'declined', 'superseded', 'expired', 'intended', 'abandoned', 'answer_lost',
+        'taken_over', 'fence_started', 'applied', 'failed', 'closed', 'quiesced', 'delivered', 'undone', 'opened',
+        'completed', 'blocked', 'withdrawn'
+    )),
+    epoch INTEGER NOT NULL CONSTRAINT epochs_only_grow_from_zero CHECK (epoch >= 0),
+    at_ms INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    claims TEXT NOT NULL,
+    releases INTEGER NOT NULL CONSTRAINT releases_is_yes_or_no CHECK (releases IN (0, 1)),
+    prev BLOB NOT NULL CONSTRAINT prev_is_a_sha256 CHECK (length(prev) = 32),
+    hash BLOB NOT NULL CONSTRAINT hash_is_a_sha256 CHECK (length(hash) = 32),
+    CONSTRAINT one_event_per_place UNIQUE (process, n)
+) STRICT;
+
+-- Subjects are ids that sort by time, so this index grows at its end.
+CREATE INDEX events_by_subject ON events (subject, seq);
+
+CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
+BEGIN SELECT RAISE (ABORT, 'events are never changed'); END;
+
+CREATE TRIGGER events_are_never_removed BEFORE DELETE ON events
+BEGIN SELECT RAISE (ABORT, 'events are never removed'); END;
+
+CREATE TABLE open_subjects (
+    subject TEXT NOT NULL CONSTRAINT one_row_per_open_subject PRIMARY KEY,
+    since INTEGER NOT NULL,
+    state TEXT NOT NULL CONSTRAINT state_is_a_known_word CHECK (state IN (
+        'proposed', 'confirmed', 'declined', 'superseded', 'expired', 'executing', 'abandoned', 'ambiguous', 'closed',
+        'applied', 'failed', 'open', 'complete', 'blocked', 'withdrawn'
+    )),
+    epoch INTEGER NOT NULL,
+    is_delivered INTEGER NOT NULL CONSTRAINT is_delivered_is_yes_or_no CHECK (is_delivered IN (0, 1)),
+    claims TEXT NOT NULL,
+    in_transaction TEXT,
+    fingerprint TEXT,
+    reverses TEXT
+) STRICT, WITHOUT ROWID;
+
+-- The claims of open_subjects again, by name, to find overlaps; two holders of one name can't be stored at all.
+CREATE TABLE claims (
+    name TEXT NOT NULL CONSTRAINT one_holder_per_claim PRIMARY KEY,
+    subtree INTEGER NOT NULL CONSTRAINT subtree_is_yes_or_no CHECK (subtree IN (0, 1)),
+    subject TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,73 @@
+-- Every statement that the journal runs on its tables, under the name by which the code asks for it.
+
+-- name: journal_id
+SELECT journal_id FROM meta;
+
+-- name: insert_meta
+INSERT INTO meta (only_row, journal_id) VALUES (1, ?);
+
+-- name: process_named
+SELECT process, genesis FROM processes WHERE process_id = ?;
+
+-- name: insert_process
+INSERT INTO processes (process_id, started_at_ms, genesis) VALUES (?, ?, ?);
+
+-- name: all_processes
+SELECT process, process_id, genesis FROM processes ORDER BY process;
+
+-- name: last_of_process
+SELECT n, hash FROM events WHERE process = ? ORDER BY n DESC LIMIT 1;
+
+-- name: last_hash
+SELECT hash FROM events ORDER BY seq DESC LIMIT 1;
+
+-- name: insert_event
+INSERT INTO events (process, n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: events_of
+SELECT seq, coalesce(process_id, '?'), n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash
+FROM events LEFT JOIN processes USING (process) WHERE subject = ? ORDER BY seq;
+
+-- name: all_events
+SELECT seq, coalesce(process_id, '?'), n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash
+FROM events LEFT JOIN processes USING (process) ORDER BY seq;
+
+-- name: is_own_intent
+SELECT 1 FROM events JOIN processes USING (process) WHERE subject = ? AND happened = 'intended' AND process_id = ?;
+
+-- name: subjects_between
+SELECT DISTINCT subject FROM events WHERE subject >= ? AND subject < ? ORDER BY subject DESC LIMIT ?;
+
+-- name: open_subject
+SELECT state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since
+FROM open_subjects WHERE subject = ?;
+
+-- name: all_open_subjects
+SELECT subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since
+FROM open_subjects ORDER BY since;
+
+-- name: save_open_subject
+INSERT INTO open_subjects
+(subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (subject) DO UPDATE SET
+state = excluded.state, epoch = excluded.epoch, is_delivered = excluded.is_delivered, claims = excluded.claims;
+
+-- name: delete_open_subject
+DELETE FROM open_subjects WHERE subject = ?;
+
+-- name: claims_named
+SELECT subject, name, subtree FROM claims WHERE name IN (SELECT value FROM json_each(?));
+
+-- name: claims_between
+SELECT subject, name, subtree FROM claims WHERE name > ? AND name < ?;
+
+-- name: all_claims
+SELECT subject, name, subtree FROM claims ORDER BY name;
+
+-- name: insert_claim
+INSERT INTO claims (name, subtree, subject) VALUES (?, ?, ?);
+
+-- name: delete_claim
+DELETE FROM claims WHERE name = ? AND subject = ?;

@@ -1,0 +1,328 @@
+"""The journal of one machine: a SQLite file, kept blobs beside it, and a lock for each process that has it open.
+
+A commit is one BEGIN IMMEDIATE … COMMIT: what is recorded is read, judged by the shared rule, and written, while
+nobody else can write. Durable means synced when `commit` returns. An intent whose commit failed is never judged by
+reading: it is written again and abandoned, in a transaction of its own, before anything else (invariants 4 and 5).
+A forked child can't use its parent's journal.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+from weakref import WeakSet
+
+import apsw
+
+from amends.contract.operation import Claim, canonical_json
+from amends.errors import AmendsError, ClaimHeldError, ConflictError, JournalError
+from amends.ports import Clock, Event, Ids, OpenSubject, Verification
+
+from .blob import BlobFolder
+from .chain import DamagedError, Row, Written, claims_text, genesis, link, replay, standing_from, written
+from .database import JOURNAL_FILE, SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL, ask, open_database, queries, set_synchronous
+from .owner import Owner, opening, sweep
+from .rule import Change, Standing, has_intent, judge, settle_doubt
+from .trouble import damaged, unusable
+from .verification import Tail, verify
+
+_LIVE: WeakSet[SqliteJournal] = WeakSet()
+_LEFT_TO_PARENT: list[apsw.Connection] = []  # never closed: SQLite would think that the parent's file is its own
+
+
+class SqliteJournal:
+    """A Journal in a folder."""
+
+    def __init__(self, folder: Path, *, clock: Clock, ids: Ids) -> None:
+        """Open the journal in `folder`, making it if there is none. Raises JournalError if that can't be done."""
+        self._path = folder / JOURNAL_FILE
+        self._clock = clock
+        self._sql = queries()
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._process_id = ids.new("pr")
+        self._tail: Tail | None = None
+        self._last_told: Tail | None = None
+        self._doubtful: list[tuple[Event, ...]] = []
+        self._synchronous = SYNCHRONOUS_FULL
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with opening(folder / "owners"):
+                sweep(folder / "owners")
+                self._owner = Owner(folder / "owners", self._process_id)
+                try:
+                    self._blobs = BlobFolder(folder / "blobs", owner=self._process_id)
+                    self._blobs.sweep(self._owner.is_alive)
+                    database, self._journal_id = open_database(self._path, new_journal_id=lambda: ids.new("jn"))
+                except BaseException:
+                    self._owner.close()
+                    raise
+            self._database: apsw.Connection | None = database
+        except (apsw.Error, OSError) as error:
+            raise unusable(self._path, error) from error
+        _LIVE.add(self)
+
+    @property
+    def journal_id(self) -> str:
+        """The id that binds surfaces to this journal."""
+        return self._journal_id
+
+    @property
+    def process_id(self) -> str:
+        """The id of this opening's chain."""
+        return self._process_id
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def commit(self, events: Sequence[Event], *, durable: bool = True) -> None:
+        """Append `events`, all or none; see the port. Doubtful intents of earlier commits are abandoned first."""
+        batch = [written(event) for event in events]
+        if not batch:
+            return
+        with self._usable():
+            try:
+                if self._doubtful:
+                    self._transact(self._settle_doubt, synchronous=SYNCHRONOUS_FULL)
+                    self._doubtful.clear()
+                self._transact(
+                    lambda: self._append(batch), synchronous=SYNCHRONOUS_FULL if durable else SYNCHRONOUS_NORMAL
+                )
+            except (ConflictError, ValueError):
+                raise
+            except BaseException:
+                if has_intent(events):
+                    self._doubtful.append(tuple(events))
+                raise
+
+    def _transact(self, write: Callable[[], None], *, synchronous: int) -> None:
+        assert self._database is not None
+        database = self._database
+        if synchronous != self._synchronous:
+            self._synchronous = 0  # unknown, until it is seen to be what was asked for
+            set_synchronous(database, synchronous)
+            self._synchronous = synchronous
+        try:
+            ask(database, "BEGIN IMMEDIATE")
+            write()
+            self._end_transaction()
+        except BaseException:
+            self._tail = None
+            if database.in_transaction:
+                with suppress(apsw.Error):
+                    ask(database, "ROLLBACK")
+            raise
+
+    def _end_transaction(self) -> None:
+        """Commit. The seam at which tests make a commit fail before or after it took effect."""
+        assert self._database is not None
+        ask(self._database, "COMMIT")
+        self._last_told = self._tail
+
+    def _settle_doubt(self) -> None:
+        for events in self._doubtful:
+            settle_doubt(
+                events,
+                self,
+                append=self._append_again,
+                is_own_intent=self._is_own_intent,
+                at_ms=self._clock.now_ms(),
+            )
+
+    def _append_again(self, events: Sequence[Event]) -> None:
+        assert self._database is not None
+        with self._database:  # a savepoint: what is refused here leaves nothing behind in the transaction around it
+            self._append([written(event) for event in events])
+
+    def _append(self, batch: Sequence[Written]) -> None:
+        """Judge and write `batch` inside the running transaction."""
+        changes = judge([item.event for item in batch], self)
+        tail = self._tail or self._read_tail() or self._register()
+        process, n, prev = tail.process, tail.n, tail.hash
+        first: dict[str, int] = {}
+        assert self._database is not None
+        for item in batch:
+            event, n = item.event, n + 1
+            current = link(prev, self._process_id, n, item)
+            row = (event.subject, event.happened.value, event.epoch, event.at_ms, item.data, item.claims)
+            self._run("insert_event", process, n, *row, int(event.releases), prev, current)
+            first.setdefault(event.subject, self._database.last_insert_rowid())
+            prev = current
+        for subject, change in changes.items():
+            self._free(subject, change)
+        for subject, change in changes.items():
+            self._save(subject, change, since=first[subject])
+        self._tail = Tail(process, n, prev)
+
+    def _free(self, subject: str, change: Change) -> None:
+        if change.before is not None and change.before.claims != change.after.claims:
+            for claim in change.before.claims:
+                self._run("delete_claim", claim.name, subject)
+
+    def _save(self, subject: str, change: Change, *, since: int) -> None:
+        before, after = change.before, change.after
+        if after.claims != (before.claims if before else ()):
+            for claim in after.claims:
+                self._take(subject, claim)
+        if after.is_open:
+            state = (after.state.value, after.epoch, int(after.is_delivered), claims_text(after.claims))
+            about = (after.transaction, after.fingerprint, after.reverses)
+            self._run("save_open_subject", subject, *state, *about, before.since if before else since)
+        elif before is not None and before.is_open:
+            self._run("delete_open_subject", subject)
+
+    def _take(self, subject: str, claim: Claim) -> None:
+        try:
+            self._run("insert_claim", claim.name, int(claim.subtree), subject)
+        except apsw.ConstraintError as error:
+            (holder, name, _), *_ = self._run("claims_named", canonical_json([claim.name]))
+            raise ClaimHeldError(str(holder), str(name)) from error
+
+    def _read_tail(self) -> Tail | None:
+        """Find where this process's chain ends, after a failure or before its first commit."""
+        known = self._run("process_named", self._process_id)
+        if not known:
+            return None
+        process, first = cast("tuple[int, bytes]", known[0])
+        last = self._run("last_of_process", process)
+        n, current = cast("tuple[int, bytes]", last[0]) if last else (0, first)
+        return Tail(process, n, current)
+
+    def _register(self) -> Tail:
+        last = self._run("last_hash")
+        first = genesis(cast("bytes", last[0][0]) if last else None, self._journal_id)
+        self._run("insert_process", self._process_id, self._clock.now_ms(), first)
+        assert self._database is not None
+        return Tail(self._database.last_insert_rowid(), 0, first)
+
+    # --- what is recorded, for the rule ----------------------------------------------------------------------------
+
+    def standing(self, subject: str) -> Standing | None:
+        """Give where `subject` stands, as the rule asks inside a commit."""
+        rows = self._run("open_subject", subject)
+        return self._standing_from(rows[0]) if rows else self._history(subject)[1]
+
+    def claimed(self, claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
+        """Give the held claims that may overlap: those of the same names, above them, and below subtrees."""
+        names = {claim.name for claim in claims}
+        names |= {claim.name[:at] for claim in claims for at, letter in enumerate(claim.name) if letter == "/"}
+        found = self._run("claims_named", canonical_json(sorted(names)))
+        for claim in claims:
+            if claim.subtree:
+                found += self._run("claims_between", claim.name + "/", claim.name + "0")  # `0` comes after `/`
+        for holder, name, subtree in found:
+            yield str(holder), Claim(str(name), bool(subtree))
+
+    def _standing_from(self, row: Sequence[apsw.SQLiteValue]) -> Standing:
+        try:
+            return standing_from(row)
+        except (TypeError, ValueError) as error:
+            raise damaged(self._path, f"a row of what is open can't be read: {error}") from error
+
+    def _is_own_intent(self, subject: str) -> bool:
+        return bool(self._run("is_own_intent", subject, self._process_id))
+
+    def _history(self, subject: str) -> tuple[list[Event], Standing | None]:
+        rows = self._run("events_of", subject)
+        try:
+            return replay(map(Row.of, rows))
+        except DamagedError as error:
+            raise damaged(self._path, error) from error
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def events(self, subject: str) -> list[Event]:
+        """Give all events of `subject` in order, each checked against its hash."""
+        with self._usable():
+            return self._history(subject)[0]
+
+    def open(self) -> list[OpenSubject]:
+        """Give everything that is not over, oldest first."""
+        with self._usable():
+            return [self._standing_from(row).shown(str(subject)) for subject, *row in self._run("all_open_subjects")]
+
+    def matching(self, prefix: str, *, limit: int) -> list[str]:
+        """Give subjects whose id begins with `prefix`, newest first."""
+        with self._usable():
+            rows = self._run("subjects_between", prefix, prefix + chr(0x10FFFF), limit)
+            return [str(subject) for (subject,) in rows]
+
+    def is_alive(self, process_id: str) -> bool:
+        """Say whether that process still has the journal open."""
+        with self._usable():
+            return self._owner.is_alive(process_id)
+
+    def verify(self) -> Verification:
+        """Read everything in one transaction and check it. Damage is reported, not raised."""
+        with self._usable():
+            assert self._database is not None
+            return verify(self._database, self._path, self._blobs, own=(self._process_id, self._last_told))
+
+    # --- blobs -----------------------------------------------------------------------------------------------------
+
+    def put_blob(
+        self, content: BinaryIO, *, bytes_max: int, progress: Callable[[int], None] | None = None
+    ) -> tuple[str, int]:
+        """Keep bytes under their digest and give (`sha256:<hex>`, size), durably."""
+        self._refuse_strangers()
+        return self._blobs.put(content, bytes_max=bytes_max, progress=progress)
+
+    def open_blob(self, digest: str) -> BinaryIO:
+        """Open kept bytes for reading."""
+        self._refuse_strangers()
+        return self._blobs.open(digest)
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Abandon what is in doubt, if that can be done now, and give up the process's place."""
+        if self._pid != os.getpid() or self._database is None:
+            return
+        with self._lock:
+            if self._doubtful:
+                with suppress(AmendsError, apsw.Error, OSError):
+                    self._transact(self._settle_doubt, synchronous=SYNCHRONOUS_FULL)
+                self._doubtful.clear()
+            database, self._database = self._database, None
+            if database is not None:
+                with suppress(apsw.Error):  # what was committed is in the synced log; the next opening checkpoints it
+                    database.close()
+            self._owner.close()
+
+    def _refuse_strangers(self) -> None:
+        if self._pid != os.getpid():
+            raise JournalError("a forked process can't use its parent's journal", hint="open it again in the child")
+        if self._database is None:
+            raise JournalError("this journal was closed", hint="open it again")
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Let one thread at a time in, and translate whatever SQLite or the disk says."""
+        self._refuse_strangers()  # before the lock, which a thread of the parent may hold for ever
+        with self._lock:
+            self._refuse_strangers()
+            try:
+                yield
+            except (apsw.Error, OSError) as error:
+                raise unusable(self._path, error) from error
+
+    def _run(self, name: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
+        assert self._database is not None
+        return list(self._database.execute(self._sql[name], values))
+
+    def leave_to_parent(self) -> None:
+        """In a forked child: let go of the lock and the file without touching what is the parent's."""
+        if self._database is not None:
+            _LEFT_TO_PARENT.append(self._database)
+            self._owner.leave_to_parent()
+
+
+def _in_forked_child() -> None:
+    for journal in list(_LIVE):
+        journal.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_in_forked_child)

@@ -1,0 +1,12 @@
+"""The surface of files and folders: create, edit, archive and upload below one root folder.
+
+How a spelling becomes a target is in `identity`, what a file shows in `snapshot`, the private folder `.amends` in
+`room`, the bytes before they land in `stage`, the one step that lands them and the step that rules it out in
+`landing`, and the port itself in `surface`.
+"""
+
+from amends.surfaces.files.content import PAYLOAD_BYTES_MAX
+from amends.surfaces.files.surface import Files
+from amends.surfaces.files.syscall import Syscalls
+
+__all__ = ["PAYLOAD_BYTES_MAX", "Files", "Syscalls"]

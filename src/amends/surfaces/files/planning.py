@@ -1,0 +1,179 @@
+"""From a request to a plan: the target found and read, the bytes kept, and the way it will land chosen.
+
+Nothing at or near the target changes (a dry run leaves no trace). What can't be asked of files is refused here, by
+name, with the reason and the next step.
+"""
+
+from __future__ import annotations
+
+import os
+
+from amends.contract.operation import ABSENT, Fact, Json, Observation, Operation, OperationKind, Presence
+from amends.errors import DocumentError, PayloadError, TargetError
+from amends.ports import Blobs, Plan, WriteRequest
+from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, Content, from_fields, from_local_file, mode_from, put
+from amends.surfaces.files.identity import Entry
+from amends.surfaces.files.means import Way
+from amends.surfaces.files.reason import why
+from amends.surfaces.files.root import Root
+from amends.surfaces.files.snapshot import Snapshot
+
+_WRITTEN = frozenset({"text", "base64", "mode"})
+_FIELDS = {
+    OperationKind.CREATE: _WRITTEN,
+    OperationKind.EDIT: _WRITTEN,
+    OperationKind.UPLOAD: frozenset({"mode"}),
+    OperationKind.ARCHIVE: frozenset[str](),
+}
+"""The kinds that files know, and what a request of each may say."""
+
+_NOT_YET = {
+    OperationKind.MOVE: "moved",
+    OperationKind.RENAME: "renamed",
+    OperationKind.DELETE: "deleted",
+}
+
+
+def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
+    """Plan `request`."""
+    kind = request.kind
+    if kind in _NOT_YET:
+        raise TargetError(
+            f"files can't be {_NOT_YET[kind]} through Amends yet",
+            hint="archive the file, and create it at its new place"
+            if kind is not OperationKind.DELETE
+            else "archive it",
+        )
+    entry = root.find(request.key, follow=kind is not OperationKind.ARCHIVE)
+    target = root.target(entry.parts)
+    found = root.take(entry.parts)
+    check_readable(target, found.seen)
+    if kind is OperationKind.ARCHIVE:
+        from_fields(request, blobs, allowed=_FIELDS[kind])
+        return archive_plan(root, target, found.seen, warnings=_archive_warnings(target, entry, found))
+    is_there = found.seen.presence is Presence.PRESENT
+    if kind is OperationKind.EDIT and not is_there:
+        raise TargetError(
+            f"nothing is at {target} to edit",
+            hint=f"it is spelled {entry.twin!a} there" if entry.twin else "create it instead",
+        )
+    means = root.means()
+    way = means.replacing() if is_there and kind is not OperationKind.CREATE else means.appearing()
+    if way in (Way.EXCHANGE, Way.REPLACE):
+        check_single_name(target, found.stat)
+    if way is Way.LINK and entry.missing > 1:
+        raise TargetError(
+            f"the folder of {target} does not exist, and this filesystem can't make it in the same step",
+            hint="make the folder first",
+        )
+    content, mode = _asked(root, request, entry, found, blobs)
+    return write_plan(
+        root,
+        kind,
+        target,
+        found.seen,
+        content=content,
+        mode=mode,
+        way=way,
+        warnings=_write_warnings(root, request, entry, found),
+    )
+
+
+def archive_plan(root: Root, target: str, shown: Observation, *, warnings: tuple[str, ...]) -> Plan:
+    """Plan that nothing is at `target` any more."""
+    operation = Operation(OperationKind.ARCHIVE, target, (Fact(target, "content", ABSENT),))
+    payload: dict[str, Json] = {"way": str(Way.ARCHIVE)}
+    return Plan(operation, payload, shown, root.means().guarantee(Way.ARCHIVE), undoable=True, warnings=warnings)
+
+
+def write_plan(
+    root: Root,
+    kind: OperationKind,
+    target: str,
+    shown: Observation,
+    *,
+    content: Content,
+    mode: str | None,
+    way: Way,
+    warnings: tuple[str, ...],
+    like: list[str] | None = None,
+) -> Plan:
+    """Plan that `target` holds `content`. `like` is the place in `.amends` of a file to take owner and ACL from."""
+    facts = [Fact(target, "content", content.digest)]
+    if mode is not None:
+        facts.append(Fact(target, "mode", mode))
+    payload: dict[str, Json] = {"content": content.digest, "size": content.size, "mode": mode, "way": str(way)}
+    if like is not None:
+        payload["like"] = like
+    operation = Operation(kind, target, tuple(facts))
+    return Plan(operation, payload, shown, root.means().guarantee(way), undoable=True, warnings=warnings)
+
+
+def check_readable(target: str, seen: Observation) -> None:
+    """Refuse to plan for what can't be read: nothing could be compared, proved or undone."""
+    if seen.presence is Presence.UNREADABLE:
+        raise TargetError(
+            f"{target} can't be taken as a file: {seen.detail}", hint="name a regular file that this user can read"
+        )
+
+
+def check_single_name(target: str, entry: os.stat_result | None) -> None:
+    """Refuse to replace one of several names of a file: the others would keep the old bytes."""
+    if entry is not None and entry.st_nlink > 1:
+        raise TargetError(
+            f"{target} has {entry.st_nlink} names; replacing it would split them",
+            hint="remove the other names (hard links) first, or archive this one and create it anew",
+        )
+
+
+def _asked(
+    root: Root, request: WriteRequest, entry: Entry, found: Snapshot, blobs: Blobs
+) -> tuple[Content, str | None]:
+    mode = mode_from(request.fields.get("mode"))
+    content = from_fields(request, blobs, allowed=_FIELDS[request.kind])
+    if request.kind is OperationKind.UPLOAD:
+        return from_local_file(request.local_file, blobs, progress=root.progress), mode
+    if content is None and request.kind is OperationKind.EDIT and mode is not None:
+        content = _current(root, entry, found.seen, blobs)
+    if content is None:
+        raise DocumentError(
+            f"{request.kind} of {root.target(entry.parts)} without content", hint="give 'text' or 'base64'"
+        )
+    return content, mode
+
+
+def _current(root: Root, entry: Entry, seen: Observation, blobs: Blobs) -> Content:
+    """Keep the bytes that are there, for an edit that only sets the mode."""
+    target = root.target(entry.parts)
+    try:
+        with root.reading(entry.parts) as fd:
+            size = seen.fields["size"]
+            content = put(fd, blobs, size=size, bytes_max=max(size, PAYLOAD_BYTES_MAX), progress=root.progress)
+    except OSError as error:
+        raise PayloadError(f"{target} can't be read: {why(error)}", hint="check who may read it") from error
+    if content.digest != seen.fields["content"]:
+        raise PayloadError(f"{target} changed while it was read", hint="wait until whatever writes it is done")
+    return content
+
+
+def _archive_warnings(target: str, entry: Entry, found: Snapshot) -> tuple[str, ...]:
+    warnings = []
+    if found.stat is not None and found.stat.st_nlink > 1:
+        warnings.append(f"{target} has {found.stat.st_nlink} names; only this one is archived, the others stay.")
+    if entry.twin is not None and found.seen.presence is Presence.ABSENT:
+        warnings.append(f"Nothing is at {target}; there is a file that looks the same, spelled {entry.twin!a}.")
+    return tuple(warnings)
+
+
+def _write_warnings(root: Root, request: WriteRequest, entry: Entry, found: Snapshot) -> tuple[str, ...]:
+    target = root.target(entry.parts)
+    warnings = []
+    if entry.link is not None:
+        warnings.append(f"{entry.link} is a symbolic link; the file that it leads to, {target}, is written.")
+    if request.kind is OperationKind.CREATE and found.seen.presence is Presence.PRESENT:
+        warnings.append(f"Something is already at {target}; a create never replaces it.")
+    if entry.missing > 1:
+        warnings.append(f"The folder {root.target(entry.parts[:-1])} does not exist; it is made in the same step.")
+    if entry.twin is not None:
+        warnings.append(f"There is a file beside {target} that looks the same, spelled {entry.twin!a}.")
+    return tuple(warnings)

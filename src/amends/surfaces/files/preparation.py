@@ -1,0 +1,148 @@
+"""All that can be done before the intent: the room made, the bytes staged, the claims named.
+
+The target is not touched. Two spellings, two hard links, two surfaces with nested roots and two bind mounts of one
+place take the same claim, because claims are made of inodes and of names in a folder, not of paths (invariant 19).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Sequence
+
+from amends.contract.operation import Claim, Presence
+from amends.errors import TargetError
+from amends.ports import Attempt, Blobs, Prepared
+from amends.surfaces.files.identity import ROOM, fold, folds
+from amends.surfaces.files.landing import KEPT
+from amends.surfaces.files.means import Way, means_of, prove
+from amends.surfaces.files.notes import Notes
+from amends.surfaces.files.planning import check_single_name
+from amends.surfaces.files.reason import why
+from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, descend_far, make_room, opened
+from amends.surfaces.files.root import Root
+from amends.surfaces.files.snapshot import kind_of
+from amends.surfaces.files.stage import Like, stage_entry
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,200}")  # it becomes a file name, with a suffix
+
+
+def prepare(root: Root, attempt: Attempt, blobs: Blobs, *, proven: set[Way]) -> Prepared:
+    """Prepare `attempt`. `proven` remembers the ways that were tried on this filesystem."""
+    target = attempt.operation.target
+    assert _KEY.fullmatch(attempt.key), attempt.key
+    assert attempt.before.presence is not Presence.UNREADABLE, target
+    parts = root.parts(target)
+    check_owner(root.path, parts, journal_id=root.journal_id)
+    way = Way(attempt.payload["way"])
+    try:
+        room = make_room(root.syscalls, root.path, journal_id=root.journal_id)
+        with opened(room.root, room.stage, room.archive):
+            _check_way(root, room, way, proven)
+            folder, depth = descend_far(room.root, parts[:-1])
+            with opened(folder):
+                return _prepare(root, room, attempt, blobs, way=way, folder=folder, parts=parts, depth=depth)
+    except OSError as error:
+        raise TargetError(
+            f"{target} can't be written: {why(error)}", hint=f"check {root.path} and its disk, then propose it again"
+        ) from error
+
+
+def _check_way(root: Root, room: Room, way: Way, proven: set[Way]) -> None:
+    means = means_of(root.syscalls, room.root)
+    if way not in (means.appearing(), means.replacing(), Way.ARCHIVE):
+        raise TargetError(
+            f"the filesystem of {root.path} is no longer what it was when this was planned", hint="propose it again"
+        )
+    if way not in proven:
+        prove(root.syscalls, room.stage, way)
+        proven.add(way)
+
+
+def _prepare(
+    root: Root,
+    room: Room,
+    attempt: Attempt,
+    blobs: Blobs,
+    *,
+    way: Way,
+    folder: int,
+    parts: Sequence[str],
+    depth: int,
+) -> Prepared:
+    target = attempt.operation.target
+    inside = tuple(parts[depth + 1 :])
+    if inside and way is not Way.NOREPLACE:
+        raise TargetError(f"the folder of {target} is not there any more", hint="look again, then propose it anew")
+    found = None if inside else _stat(root, folder, parts[depth])
+    like = None
+    staged = file = None
+    if way is Way.ARCHIVE:
+        root.syscalls.mkdir(room.archive, attempt.key, PRIVATE)
+        with opened(outer := descend(room.archive, (attempt.key,))):
+            root.syscalls.mkdir(outer, KEPT, PRIVATE)
+            root.syscalls.fsync(outer)
+        root.syscalls.fsync(room.archive)
+    else:
+        if way in (Way.EXCHANGE, Way.REPLACE) and found is not None:
+            if not stat.S_ISREG(found.st_mode):
+                raise TargetError(f"{target} is {kind_of(found.st_mode)} now", hint="look again, then propose it anew")
+            check_single_name(target, found)
+            like = _like(folder, (parts[depth],))
+        elif "like" in attempt.payload:
+            like = _like(room.root, (ROOM, *attempt.payload["like"]))
+        mode = attempt.payload["mode"]
+        staged, file = stage_entry(
+            root.syscalls,
+            room.stage,
+            (attempt.key, *inside),
+            blob=lambda: blobs.open_blob(attempt.payload["content"]),
+            digest=attempt.payload["content"],
+            size=attempt.payload["size"],
+            mode=None if mode is None else int(mode, 8),
+            like=like,
+            group_of=folder,
+            progress=root.progress,
+        )
+    notes = Notes(
+        way=way,
+        folder=tuple(parts[:depth]),
+        entry=parts[depth],
+        inside=inside,
+        room=room.inodes,
+        staged=staged,
+        file=file,
+        replaced=None if found is None else found.st_ino,
+        is_network=means_of(root.syscalls, room.root).network is not None,
+    )
+    return Prepared(notes.to_json(), _claims(root, folder, parts[: depth + 1], found, is_subtree=bool(inside)))
+
+
+def _stat(root: Root, folder: int, name: str) -> os.stat_result | None:
+    try:
+        return root.syscalls.stat(folder, name)
+    except FileNotFoundError:
+        return None
+
+
+def _like(top: int, parts: Sequence[str]) -> Like | None:
+    """Read what to take over; None if it is gone, in which case the landing or the undo's digest will tell."""
+    try:
+        with opened(folder := descend(top, parts[:-1])):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with opened(fd := os.open(parts[-1], flags, dir_fd=folder)):
+                return Like(fd)
+    except FileNotFoundError:
+        return None
+
+
+def _claims(
+    root: Root, folder: int, parts: Sequence[str], found: os.stat_result | None, *, is_subtree: bool
+) -> tuple[Claim, ...]:
+    above = os.fstat(folder)
+    name = fold(parts[-1]) if folds(root.syscalls, root.whole(parts[:-1])) else parts[-1]
+    claims = [Claim(f"entry:{above.st_dev}:{above.st_ino}/{name}", subtree=is_subtree)]
+    if found is not None:
+        claims.append(Claim(f"inode:{found.st_dev}:{found.st_ino}"))
+    return tuple(claims)

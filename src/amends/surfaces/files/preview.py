@@ -1,0 +1,86 @@
+"""What a write would change, for a person to read before confirming it: a diff, or a sentence where text can't show it.
+
+The preview is made from the bytes that will be sent and from the file as it is now; where that is no longer as it was
+planned, it says so, since the confirmation would be refused as stale (invariant 10).
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+
+from amends.contract.operation import OperationKind, Presence
+from amends.ports import Blobs, Plan
+from amends.surfaces.files.room import descend, open_root, opened
+from amends.surfaces.files.root import Root
+
+PREVIEW_BYTES_MAX = 256 * 1024
+"""More than a person reads through; beyond it only sizes and digests are told."""
+
+PREVIEW_LINES_MAX = 200
+"""Some screens full; what is left out is counted."""
+
+
+def preview(root: Root, plan: Plan, blobs: Blobs) -> str:
+    """Show `plan` as a unified diff with the mode changes, or in a sentence. Never raises for what can't be read."""
+    shown, operation = plan.shown, plan.operation
+    if not root.take(root.parts(operation.target)).seen.same_as(shown):
+        return "It is no longer as it was when this was planned; a confirmation now would be refused as stale."
+    size = shown.fields.get("size", 0)
+    if operation.kind is OperationKind.ARCHIVE:
+        return f"Sets aside the file of {size} bytes, {shown.fields.get('content')}."
+    lines: list[str] = []
+    mode = plan.payload.get("mode")
+    if mode is not None and mode != shown.fields.get("mode"):
+        lines.append(f"mode {shown.fields.get('mode', 'none')} -> {mode}")
+    old = b"" if shown.presence is Presence.ABSENT else _current(root, plan)
+    new = _planned(plan, blobs)
+    if old is None or new is None:
+        lines.append(f"{size} bytes -> {plan.payload['size']} bytes, {plan.payload['content']}")
+    else:
+        lines += _diff(old, new)
+    if len(lines) > PREVIEW_LINES_MAX:
+        left_out = len(lines) - PREVIEW_LINES_MAX
+        lines = [*lines[:PREVIEW_LINES_MAX], f"({left_out} more lines)"]
+    return "\n".join(lines)
+
+
+def _diff(old: bytes, new: bytes) -> list[str]:
+    before, after = _text(old), _text(new)
+    if before is None or after is None:
+        return [f"{len(old)} bytes -> {len(new)} bytes, not text"]
+    rows = difflib.unified_diff(before.splitlines(), after.splitlines(), "now", "then", n=2, lineterm="")
+    return list(rows) or ["the same lines; only what ends them differs" if before != after else "the same content"]
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        return None if b"\0" in raw else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _planned(plan: Plan, blobs: Blobs) -> bytes | None:
+    """Give the bytes to send; None where there are too many to show."""
+    if plan.payload["size"] > PREVIEW_BYTES_MAX:
+        return None
+    with blobs.open_blob(plan.payload["content"]) as blob:
+        return blob.read()
+
+
+def _current(root: Root, plan: Plan) -> bytes | None:
+    """Give the bytes that are there now; None where there are too many to show, or not the planned ones any more."""
+    if plan.shown.fields.get("size", 0) > PREVIEW_BYTES_MAX:
+        return None
+    *folders, name = root.parts(plan.operation.target)
+    try:
+        with opened(root_fd := open_root(root.path)):
+            folder = descend(root_fd, folders)
+        with opened(folder):
+            opened_file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        with open(opened_file, "rb") as file:
+            found = file.read(PREVIEW_BYTES_MAX + 1)
+    except OSError:
+        return None
+    return found if f"sha256:{hashlib.sha256(found).hexdigest()}" == plan.shown.fields.get("content") else None

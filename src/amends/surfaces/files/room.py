@@ -1,0 +1,184 @@
+"""The private folder `.amends` in the root: who owns the root, what is staged, what is kept.
+
+`owner` holds the id of the one journal that may write below the root; it appears complete or not at all and is never
+rewritten. Looking creates nothing; the folders come with the first `prepare`. All descents go folder by folder from
+an open root, without following links, so that nothing outside the root can be reached.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from amends.errors import OwnershipError
+from amends.surfaces.files.identity import ROOM
+from amends.surfaces.files.reason import why
+from amends.surfaces.files.syscall import Syscalls
+
+PRIVATE = 0o700
+OWNER_BYTES_MAX = 4096  # an id has some 40
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Open descriptors of the root and of the two folders in its `.amends`."""
+
+    root: int
+    stage: int
+    archive: int
+
+    @property
+    def inodes(self) -> tuple[int, int]:
+        """What tells this room from one that was copied here, in which recorded inodes would mean nothing."""
+        return os.fstat(self.stage).st_ino, os.fstat(self.archive).st_ino
+
+
+@contextmanager
+def opened(*fds: int) -> Iterator[None]:
+    """Close `fds` at the end."""
+    try:
+        yield
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def open_root(root: str) -> int:
+    """Open the root folder. Raises OSError."""
+    return os.open(root, _FOLDER)
+
+
+def descend(top: int, parts: Sequence[str]) -> int:
+    """Open the folder at `parts` below `top`: no links, one filesystem. Raises OSError."""
+    fd, depth = descend_far(top, parts)
+    if depth < len(parts):
+        os.close(fd)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "/".join(parts[: depth + 1]))
+    return fd
+
+
+def descend_far(top: int, parts: Sequence[str]) -> tuple[int, int]:
+    """Open the deepest folder of `parts` that exists, and say how many of them do."""
+    fd = os.dup(top)
+    device = os.fstat(top).st_dev
+    for depth, part in enumerate(parts):
+        try:
+            deeper = os.open(part, _FOLDER, dir_fd=fd)
+        except FileNotFoundError:
+            return fd, depth
+        except OSError:
+            os.close(fd)
+            raise
+        os.close(fd)
+        fd = deeper
+        if os.fstat(fd).st_dev != device:
+            os.close(fd)
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), "/".join(parts[: depth + 1]))
+    return fd, len(parts)
+
+
+def owner_of(folder: str) -> str | None:
+    """Give the id of the journal that owns `folder`, or None. Raises OwnershipError if that can't be told."""
+    place = f"{folder.rstrip('/')}/{ROOM}"
+    try:
+        if not stat.S_ISDIR(os.lstat(place).st_mode):
+            raise OwnershipError(
+                f"{place} is not a folder, so it can't be told which journal owns {folder}",
+                hint=f"move {place} away if no other Amends uses {folder}",
+            )
+        fd = os.open(f"{place}/owner", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise OwnershipError(
+            f"{place}/owner can't be read: {why(error)}", hint="let this user read it, or choose another folder"
+        ) from error
+    with opened(fd):
+        text = os.read(fd, OWNER_BYTES_MAX).decode(errors="replace").strip()
+    if not text:
+        raise OwnershipError(
+            f"{place}/owner is empty, so it can't be told which journal owns {folder}",
+            hint=f"remove {place}/owner if no other Amends uses {folder}",
+        )
+    return text
+
+
+def check_owner(root: str, parts: Sequence[str], *, journal_id: str) -> None:
+    """Refuse if another journal owns the root, a folder above it, or one between it and the target."""
+    above = [str(path) for path in (Path(root), *Path(root).parents)]
+    between = ["/".join((root.rstrip("/"), *parts[:depth])) for depth in range(1, len(parts))]
+    for folder in above + between:
+        owner = owner_of(folder)
+        if owner is not None and owner != journal_id:
+            raise OwnershipError(
+                f"{folder} belongs to journal {owner}; this is journal {journal_id}",
+                hint=f"use the settings that name journal {owner}, or a folder outside {folder}",
+            )
+
+
+def open_room(root_fd: int) -> Room:
+    """Open the room as it is; `root_fd` becomes its own. Raises OSError where there is none."""
+    stage = archive = None
+    try:
+        stage = descend(root_fd, (ROOM, "stage"))
+        archive = descend(root_fd, (ROOM, "archive"))
+        return Room(root_fd, stage, archive)
+    except OSError:
+        for fd in (root_fd, stage, archive):
+            if fd is not None:
+                os.close(fd)
+        raise
+
+
+def make_room(syscalls: Syscalls, root: str, *, journal_id: str) -> Room:
+    """Open the room, after making what is not there yet, and the root this journal's."""
+    root_fd = open_root(root)
+    try:
+        with suppress(FileExistsError):
+            syscalls.mkdir(root_fd, ROOM, PRIVATE)
+        with_owner = descend(root_fd, (ROOM,))
+        with opened(with_owner):
+            _claim(syscalls, with_owner, journal_id)
+            for name in ("stage", "archive"):
+                with suppress(FileExistsError):
+                    syscalls.mkdir(with_owner, name, PRIVATE)
+            syscalls.fsync(with_owner)
+            syscalls.fsync(root_fd)
+        check_owner(root, (), journal_id=journal_id)
+    except BaseException:
+        os.close(root_fd)
+        raise
+    return open_room(root_fd)
+
+
+def _claim(syscalls: Syscalls, room_fd: int, journal_id: str) -> None:
+    """Write `owner` beside its place and bring it there in one step, unless one is there."""
+    try:
+        syscalls.stat(room_fd, "owner")
+        return
+    except FileNotFoundError:
+        pass
+    draft = f"owner.{secrets.token_hex(8)}"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=room_fd)
+    with opened(fd):
+        os.write(fd, f"{journal_id}\n".encode())
+        syscalls.fsync(fd)
+    with suppress(FileExistsError):
+        try:
+            syscalls.rename_noreplace(room_fd, draft, room_fd, "owner")
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EINVAL):
+                syscalls.unlink(room_fd, draft)
+                raise
+        try:
+            syscalls.link(room_fd, draft, room_fd, "owner")
+        finally:
+            syscalls.unlink(room_fd, draft)

@@ -1,0 +1,105 @@
+"""The folder that a surface stands for, and the way from a spelling, or a recorded target, to what is there now.
+
+Everything here only looks. A target is always `name:path` with the real path below the root (invariant 19); whose
+journal may write there is checked with every look.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from amends.errors import TargetError
+from amends.ports import Clock
+from amends.surfaces.files.content import Progress
+from amends.surfaces.files.identity import ROOM, Entry, identify, real_folder
+from amends.surfaces.files.means import Means, means_of
+from amends.surfaces.files.reason import why
+from amends.surfaces.files.room import check_owner, descend, descend_far, open_root, opened
+from amends.surfaces.files.snapshot import Snapshot, absent, take, unreadable
+from amends.surfaces.files.syscall import Syscalls
+
+
+@dataclass(frozen=True)
+class Root:
+    """A surface's name, folder and journal, and what it works with."""
+
+    surface: str
+    folder: Path
+    journal_id: str
+    clock: Clock
+    syscalls: Syscalls
+    progress: Progress | None
+
+    @cached_property
+    def path(self) -> str:
+        """The real path of the folder."""
+        try:
+            return real_folder(os.path.abspath(self.folder), self.syscalls)
+        except OSError as error:
+            raise TargetError(
+                f"the folder {self.folder} of surface {self.surface} can't be opened: {why(error)}",
+                hint=f"make it, or correct the settings of {self.surface}",
+            ) from error
+
+    def find(self, spelling: str, *, follow: bool) -> Entry:
+        """Say which entry `spelling` means. Raises TargetError or OwnershipError."""
+        entry = identify(spelling, root=self.path, syscalls=self.syscalls, follow=follow)
+        check_owner(self.path, entry.parts, journal_id=self.journal_id)
+        return entry
+
+    def target(self, parts: Sequence[str]) -> str:
+        """Write the target of an entry."""
+        return f"{self.surface}:{'/'.join(parts)}"
+
+    def parts(self, target: str) -> tuple[str, ...]:
+        """Take a target apart again. Raises TargetError for what `target` did not write."""
+        surface, _, path = target.partition(":")
+        parts = tuple(path.split("/"))
+        if surface != self.surface or "\0" in path or not {"", ".", "..", ROOM}.isdisjoint(parts):
+            raise TargetError(
+                f"{target!r} is no target of surface {self.surface}", hint="take it from a plan, unchanged"
+            )
+        return parts
+
+    def whole(self, parts: Sequence[str]) -> str:
+        """Write the whole path of something below the root, for people and for looking."""
+        return "/".join((self.path.rstrip("/"), *parts))
+
+    def take(self, parts: Sequence[str]) -> Snapshot:
+        """Read the file at `parts` afresh, without following any link."""
+        at_ms = self.clock.now_ms()
+        try:
+            with opened(root_fd := open_root(self.path)):
+                folder, depth = descend_far(root_fd, parts[:-1])
+        except OSError as error:
+            return Snapshot(unreadable(why(error), at_ms))
+        with opened(folder):
+            if depth < len(parts) - 1:
+                return Snapshot(absent(at_ms))
+            return take(self.syscalls, folder, parts[-1], at_ms=at_ms)
+
+    @contextmanager
+    def reading(self, parts: Sequence[str]) -> Iterator[int]:
+        """Open the file at `parts`, which may also be one in `.amends`. Raises OSError."""
+        with (
+            opened(root_fd := open_root(self.path)),
+            opened(folder := descend(root_fd, parts[:-1])),
+            opened(fd := self.syscalls.open(folder, parts[-1])),
+        ):
+            yield fd
+
+    def means(self) -> Means:
+        """Say what the filesystem of the root offers."""
+        try:
+            with opened(root_fd := open_root(self.path)):
+                return means_of(self.syscalls, root_fd)
+        except OSError as error:
+            raise TargetError(
+                f"the folder {self.path} can't be opened: {why(error)}",
+                hint=f"check it, or correct the settings of {self.surface}",
+            ) from error

@@ -1,0 +1,1 @@
+"""The journals: one conformance suite for both, and what is special to the one on disk."""

@@ -1,0 +1,96 @@
+"""What goes wrong: lost answers, late landings, crashes, pauses, power cuts, journal faults and foreign writers.
+
+Each seed enables some of these and sets how often they strike (swarm testing), so that some runs are quiet but for one
+fault that then has room to do its worst.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from amends.broker.step import ListOpen, Recall
+from amends.ports import Attempt
+from tests.simulation.surface import KINDS, Fate, FenceFate
+from tests.simulation.world import LEASE_AND_MORE_MS, SimulatedWorld, Task, is_commit, journal_fault
+
+TARGETS = ("sim:a", "sim:b", "sim:a/b", "sim:a-b")
+FAULTS = ("crash", "power", "pause", "journal", "reading", "foreign", "answers", "fences", "unreadable", "clock", "ctrl_c")
+PROCESSES_MAX = 8
+
+
+class Nemesis:
+    """Strikes between steps and within them."""
+
+    def __init__(self, world: SimulatedWorld, rng: Random) -> None:
+        """Choose the faults of this seed, and tell the surface."""
+        self.world = world
+        self.rng = rng
+        self.odds = {fault: self.rng.choice((0.0, 0.5, 1.0, 2.0)) for fault in FAULTS}
+        world.surface.fate = self._fate
+        world.surface.fence_fate = self._fence_fate
+        world.surface.is_unreadable = lambda target: self.strikes("unreadable", 0.04)
+
+    def strikes(self, fault: str, chance: float) -> bool:
+        """Say whether `fault` strikes now."""
+        return self.rng.random() < chance * self.odds[fault]
+
+    def rest(self) -> None:
+        """Do nothing any more."""
+        self.odds = dict.fromkeys(FAULTS, 0.0)
+
+    def between_steps(self) -> None:
+        """Change what is around the machines."""
+        world = self.world
+        if self.strikes("foreign", 0.06):
+            text = self.rng.choice(("one", "theirs", f"theirs {world.tick}"))
+            fields = {"text": text, "note": f"note of {text}"} if self.rng.random() < 0.8 else None  # noqa: PLR2004
+            world.surface.put(self.rng.choice(TARGETS), fields)
+        if (flying := world.surface.flying()) and self.rng.random() < 0.1:  # noqa: PLR2004
+            world.tick += 1
+            world.surface.tick = world.tick
+            world.surface.land(self.rng.choice(flying))
+        if self.strikes("clock", 0.02):
+            world.clock.advance(self.rng.choice((1_000, 31_000, LEASE_AND_MORE_MS)))
+        if self.strikes("clock", 0.01):
+            world.clock.set_wall(world.clock.now_ms() + self.rng.choice((-10_000_000, 10_000_000)))
+        if self.strikes("power", 0.003):
+            world.lose_power()
+        elif self.strikes("crash", 0.02) and len(world.processes) < PROCESSES_MAX:
+            world.kill(self.rng.choice([process for process in world.processes if process.is_alive]))
+
+    def instead_of(self, task: Task) -> BaseException | None:
+        """Interfere with the next step of `task`: give what it raises in place of doing it, or None."""
+        step = task.step
+        if step is None:
+            return None
+        if self.strikes("pause", 0.02):
+            task.paused_until = self.world.tick + self.rng.randrange(5, 60)
+            if self.rng.random() < 0.5:  # noqa: PLR2004
+                self.world.clock.advance(LEASE_AND_MORE_MS)
+        if is_commit(task) and self.strikes("journal", 0.03):
+            task.process.journal.fail_next_commit = self.rng.choice(("before", "after", "lingering"))
+            self.world.note("journal fault")
+        if isinstance(step, Recall | ListOpen) and self.strikes("reading", 0.01):
+            return journal_fault()
+        if step.is_interruptible and self.strikes("ctrl_c", 0.01):
+            return KeyboardInterrupt()
+        return None
+
+    def _fate(self, attempt: Attempt) -> Fate:
+        del attempt
+        if not self.strikes("answers", 0.35):
+            return Fate.ANSWERED
+        fates = [Fate.UNSENT, Fate.REFUSED, Fate.NEVER_LANDS, Fate.ANSWER_LOST, Fate.FLIES, Fate.FLIES]
+        fates += {"ledger": [], "crate": [Fate.RACED], "shelf": [Fate.RACED, Fate.HALF], "mailbox": [Fate.RACED, Fate.HALF]}[
+            self.world.kind
+        ]
+        return self.rng.choice(fates)
+
+    def _fence_fate(self, attempt: Attempt) -> FenceFate:
+        del attempt
+        if not self.strikes("fences", 0.15):
+            return FenceFate.ANSWERED
+        return self.rng.choice((FenceFate.NEVER_SET, FenceFate.ANSWER_LOST))
+
+
+assert set(KINDS) == {"ledger", "crate", "shelf", "mailbox"}

@@ -1,0 +1,261 @@
+"""The simulated world: one thread, one clock, processes over one journal, and machines performed one step at a time.
+
+A driver of its own: it performs the same steps as the shipped ones, but can stop a process before a step, after it, or,
+for a send, while the request still flies. What is left is what a crash leaves; nothing else of a machine outlives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from amends.broker import Report, Steps, World, check
+from amends.broker.step import Commit, Send, Step
+from amends.contract import State, render_outcome
+from amends.errors import JournalError
+from amends.journal import MemoryJournal
+from amends.testing import FakeClock, FakeIds
+from tests.simulation.history import History, Recorded, Refused, TaskRecord, Told
+from tests.simulation.surface import Fate, FakeSurface
+
+LEASE_AND_MORE_MS = 61_000
+"""After that much time, a living process that does not move may be taken over."""
+
+Mode = Literal["before", "after", "flying"]
+
+
+class Crashed(BaseException):
+    """The process of a story ended here. Not an Exception: a machine could catch it, and a crash can't be caught."""
+
+
+@dataclass(slots=True)
+class Process:
+    """One process: its own opening of the journal."""
+
+    journal: MemoryJournal
+    is_alive: bool = True
+
+
+@dataclass(slots=True)
+class Task:
+    """One machine at work in one process."""
+
+    record: TaskRecord
+    process: Process
+    machine: Steps[Any]
+    step: Step[Any] | None = None
+    answer: Any = None
+    error: BaseException | None = None
+    ended: Any = None
+    paused_until: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Say whether there is more to do and somebody to do it."""
+        return self.record.stopped_at is None and self.process.is_alive
+
+
+@dataclass(slots=True)
+class SimulatedWorld:
+    """Everything outside the machines."""
+
+    kind: str
+    history: History = field(default_factory=History)
+    clock: FakeClock = field(default_factory=FakeClock)
+    ids: FakeIds = field(default_factory=FakeIds)
+    tasks: list[Task] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+    tick: int = 0
+    crash_points: list[tuple[int, Mode]] = field(default_factory=list)
+    """(number of the step, how): planned crashes, in order."""
+    steps_done: int = 0
+    sends_at: list[int] = field(default_factory=list)
+    surface: FakeSurface = field(init=False)
+    _seen: int = 0
+
+    def __post_init__(self) -> None:
+        self.surface = FakeSurface(self.kind, self.history)
+
+    # --- processes and time --------------------------------------------------------------------------------------------
+
+    def process(self) -> Process:
+        """Start a process."""
+        first = self.processes[0].journal if self.processes else None
+        journal = first.reopened() if first else MemoryJournal(clock=self.clock, ids=self.ids)
+        self.processes.append(Process(journal))
+        return self.processes[-1]
+
+    def kill(self, process: Process) -> None:
+        """End a process without a word, and all that it was doing."""
+        process.is_alive = False
+        process.journal.kill()
+        self._stop(task for task in self.tasks if task.process is process)
+        self.note("killed")
+
+    def lose_power(self) -> None:
+        """End everything at once, and lose what was not durable."""
+        for process in self.processes:
+            process.is_alive = False
+        self._stop(self.tasks)
+        self.processes[0].journal.lose_power()
+        self.clock.reboot()
+        kept = self.processes[0].journal._store.kept
+        del self.history.recorded[len(kept) :]
+        self._seen = len(self.history.recorded)
+        self._sync(0)
+        self.note("power lost")
+
+    def note(self, fault: str) -> None:
+        """Remember a fault."""
+        self.history.faults.append((self.tick, fault))
+
+    def _stop(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            if task.record.stopped_at is None:
+                task.record.stopped_at = self.tick
+
+    # --- machines ----------------------------------------------------------------------------------------------------------
+
+    def start(self, process: Process, name: str, machine: Steps[Any], *, wanted: tuple[str, ...] = ()) -> Task:
+        """Start a machine in `process`; nothing of it is done yet."""
+        record = TaskRecord(len(self.history.tasks) + 1, name, process.journal.process_id, self.tick, wanted)
+        self.history.tasks.append(record)
+        task = Task(record, process, machine)
+        self.tasks.append(task)
+        return task
+
+    def advance(self, task: Task, *, instead: BaseException | None = None) -> None:
+        """Have `task` do its next step; `instead` is raised in place of doing it."""
+        self.tick += 1
+        self.surface.tick, self.surface.task = self.tick, task.record.number
+        if task.step is not None:
+            self.steps_done += 1
+            mode = self._planned_crash()
+            if mode == "before":
+                self._crash(task)
+            task.answer = task.error = None
+            if isinstance(task.step, Send):
+                self.sends_at.append(self.steps_done)
+                self.history.sends.append((self.tick, task.record.number, task.record.previous_at))
+            try:
+                if instead is not None:
+                    raise instead
+                if mode == "flying":
+                    self._fly(task)
+                else:
+                    task.answer = task.step.perform(self._ports(task.process))
+            except (Exception, KeyboardInterrupt) as error:
+                task.error = error
+            self._sync(task.record.number)
+            if mode is not None:
+                self._crash(task)
+            task.record.previous_at = self.tick
+        self._feed(task)
+
+    def finish(self, task: Task) -> Report | None:
+        """Have `task` do all its steps."""
+        while task.is_running:
+            self.advance(task)
+        return task.ended if isinstance(task.ended, Report) else None
+
+    def run(self, process: Process, name: str, machine: Steps[Any], *, wanted: tuple[str, ...] = ()) -> Report | None:
+        """Run a machine from its first to its last step."""
+        return self.finish(self.start(process, name, machine, wanted=wanted))
+
+    def standing(self, subject: str) -> State | None:
+        """Give the recorded state of a subject."""
+        standing = self.processes[0].journal._store.standing(subject)
+        return standing.state if standing else None
+
+    # --- the end -----------------------------------------------------------------------------------------------------------
+
+    def settle_everything(self) -> None:
+        """Without faults from here on: a new process checks what is open, until nothing moves any more."""
+        process = self.process()
+        before = -1
+        while before != len(self.history.recorded):
+            before = len(self.history.recorded)
+            self.clock.advance(LEASE_AND_MORE_MS)
+            transactions = [row.transaction or row.subject for row in process.journal.open()]
+            for transaction in dict.fromkeys(transactions):
+                self.run(process, "check", check(transaction))
+
+    def run_out_of_time(self) -> None:
+        """Let everything that can still land do so."""
+        for request in self.surface.flying():
+            self.tick += 1
+            self.surface.tick = self.tick
+            self.surface.land(request)
+
+    # --- the parts -------------------------------------------------------------------------------------------------------
+
+    def _ports(self, process: Process) -> World:
+        return World(process.journal, {"sim": self.surface}, self.clock, self.ids)
+
+    def _planned_crash(self) -> Mode | None:
+        if self.crash_points and self.crash_points[0][0] == self.steps_done:
+            return self.crash_points.pop(0)[1]
+        return None
+
+    def _crash(self, task: Task) -> None:
+        self.kill(task.process)
+        raise Crashed
+
+    def _fly(self, task: Task) -> None:
+        assert isinstance(task.step, Send)
+        fate, self.surface.fate = self.surface.fate, lambda attempt: Fate.FLIES
+        try:
+            self.surface.send(task.step.attempt)
+        finally:
+            self.surface.fate = fate
+
+    def _sync(self, task: int) -> None:
+        """Take over what the journal took in this step, a commit that failed included."""
+        kept = self.processes[0].journal._store.kept
+        for item in kept[self._seen :]:
+            self.history.recorded.append(Recorded(self.tick, task, item.event(), item.is_durable))
+        self._seen = len(kept)
+
+    def _feed(self, task: Task) -> None:
+        try:
+            if task.step is None:
+                task.step = next(task.machine)
+            elif task.error is not None:
+                task.step = task.machine.throw(task.error)
+            else:
+                task.step = task.machine.send(task.answer)
+        except StopIteration as ended:
+            task.ended = ended.value
+            task.record.stopped_at = self.tick
+            if isinstance(ended.value, Report):
+                self._tell(task, ended.value)
+        except (Exception, KeyboardInterrupt) as error:
+            task.record.stopped_at = self.tick
+            self.history.refused.append(Refused(self.tick, task.record.number, error))
+
+    def _tell(self, task: Task, report: Report) -> None:
+        for life in report.lives:
+            result = life.result
+            self.history.told.append(
+                Told(
+                    tick=self.tick,
+                    task=task.record.number,
+                    life=life,
+                    outcome=result.outcome if result else None,
+                    text=render_outcome(result).text if result else "",
+                    recorded=self.standing(life.operation_id) or life.state,
+                    is_whole_told=report.state is State.COMPLETE,
+                    is_joined=report.is_joined,
+                )
+            )
+
+
+def is_commit(task: Task) -> bool:
+    """Say whether the next step of `task` writes to the journal."""
+    return isinstance(task.step, Commit)
+
+
+def journal_fault() -> JournalError:
+    """Make the error of a journal that can't be read just now."""
+    return JournalError("the journal can't be read just now")

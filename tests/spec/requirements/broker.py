@@ -1,0 +1,5 @@
+"""Requirements of the life of a write: propose, confirm, read, record, send, classify, settle."""
+
+from tests.spec.requirements.requirement import Requirement
+
+REQUIREMENTS: dict[str, Requirement] = {}

@@ -1,0 +1,5 @@
+"""Requirements of the commands, their exit codes and what they print."""
+
+from tests.spec.requirements.requirement import Requirement
+
+REQUIREMENTS: dict[str, Requirement] = {}
