@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from amends.assembly import Amends
+    from amends.broker import Interrupted, Life, Report, drive_async
     from amends.contract import (
         ABSENT,
         ALLOWED,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT",
     "ALLOWED",
+    "Amends",
     "AmendsError",
     "Claim",
     "ClaimHeldError",
@@ -79,8 +82,10 @@ __all__ = [
     "Fence",
     "Guarantee",
     "Happened",
+    "Interrupted",
     "JournalError",
     "Level",
+    "Life",
     "LostRaceError",
     "MisuseError",
     "Observation",
@@ -97,6 +102,7 @@ __all__ = [
     "RecoveryAction",
     "RecoveryError",
     "RecoveryMessage",
+    "Report",
     "SettingsError",
     "State",
     "TargetError",
@@ -107,6 +113,7 @@ __all__ = [
     "WriteOutcome",
     "WriteProposal",
     "build_undo",
+    "drive_async",
     "fingerprint",
     "plan_recovery",
     "render_outcome",
@@ -114,6 +121,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "amends.assembly": frozenset({"Amends"}),
+    "amends.broker": frozenset({"Interrupted", "Life", "Report", "drive_async"}),
     "amends.recovery": frozenset({"fingerprint"}),
     "amends.errors": frozenset(name for name in __all__ if name.endswith("Error")),
 }

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from json.encoder import encode_basestring
 from typing import cast
 
 from amends.contract.lifecycle import Happened, State
@@ -20,7 +21,6 @@ from amends.errors import LostRaceError, PayloadError
 from amends.ports import Event
 
 from .rule import Standing, step
-
 
 EVENT_BYTES_MAX = 16 * 1024 * 1024
 """Content is kept as blobs and named by digest, so what is left is far smaller; SQLite itself would refuse 1 GB."""
@@ -46,7 +46,7 @@ def written(event: Event) -> Written:
     is too long.
     """
     data, claims = canonical_json(event.data), claims_text(event.claims)
-    size = sum(len(text.encode()) for text in (event.subject, data, claims))
+    size = len(f"{event.subject}{data}{claims}".encode())
     if size > EVENT_BYTES_MAX:
         raise PayloadError(f"a record of {size} bytes is more than {EVENT_BYTES_MAX}", hint="send less in one write")
     return Written(event, data, claims)
@@ -63,11 +63,15 @@ def claims_from(text: str) -> tuple[Claim, ...]:
 
 
 def link(prev: bytes, process_id: str, n: int, item: Written) -> bytes:
-    """Give the hash of the `n`-th event of a process, which comes after the one with hash `prev`."""
+    """Give the hash of the `n`-th event of a process, which comes after the one with hash `prev`.
+
+    The canonical JSON is put together from its parts, since data and claims are in that form already.
+    """
     event = item.event
-    head = canonical_json([process_id, n, event.subject, event.happened.value, event.epoch, event.at_ms])
-    tail = "true" if event.releases else "false"
-    return hashlib.sha256(prev + f"{head[:-1]},{item.data},{item.claims},{tail}]".encode()).digest()
+    name, subject, happened = map(encode_basestring, (process_id, event.subject, event.happened))
+    releases = "true" if event.releases else "false"
+    text = f"[{name},{n},{subject},{happened},{event.epoch},{event.at_ms},{item.data},{item.claims},{releases}]"
+    return hashlib.sha256(prev + text.encode()).digest()
 
 
 def genesis(last_hash: bytes | None, journal_id: str) -> bytes:

@@ -29,6 +29,9 @@ would only hide it."""
 APPLICATION_ID = 0x416D6E64
 """`Amnd` in the file's header, so that another program's database is never taken for a journal."""
 
+PAGE_BYTES_MIN = 512
+"""No SQLite file is shorter, but SQLite takes a file of one byte for an empty one, and would begin anew in it."""
+
 SYNCHRONOUS_NORMAL, SYNCHRONOUS_FULL = 1, 2
 """SQLite's own numbers: NORMAL syncs the WAL at checkpoints, FULL at every commit."""
 
@@ -98,8 +101,14 @@ def open_database(path: Path, *, new_journal_id: Callable[[], str]) -> tuple[aps
 def _make_file(path: Path) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
             raise JournalError(f"{path} is not a file", hint="move it away, or set another place for the journal")
+        if 0 < found.st_size < PAGE_BYTES_MIN:
+            raise JournalError(
+                f"{path} is too short to be a journal: {found.st_size} bytes",
+                hint="bring it back from a copy, or set another place for the journal",
+            )
     finally:
         os.close(descriptor)
 

@@ -226,11 +226,17 @@ class SqliteJournal:
         return bool(self._run("is_own_intent", subject, self._process_id))
 
     def _history(self, subject: str) -> tuple[list[Event], Standing | None]:
+        """Read the events of `subject`, each against its hash, and all against what is recorded as open."""
         rows = self._run("events_of", subject)
         try:
-            return replay(map(Row.of, rows))
+            events, standing = replay(Row.of(row[:12]) for row in rows)
         except DamagedError as error:
             raise damaged(self._path, error) from error
+        if standing is not None:
+            expected = (standing.state, standing.epoch) if standing.is_open else (None, None)
+            if rows[-1][12:] != expected:
+                raise damaged(self._path, f"the events of {subject} are not all there")
+        return events, standing
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

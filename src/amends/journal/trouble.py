@@ -18,7 +18,7 @@ DAMAGED_HINT = "amends verify"
 _DISK_FULL = ("the disk is full", "make room, then ask again: amends status")
 _READ_ONLY = ("it can't be written to", "give yourself the right to write to it, or set another place for the journal")
 _BUSY = ("another process holds it", "wait for the other amends command, or end it")
-_DAMAGED = ("the file is damaged", DAMAGED_HINT)
+_DAMAGED = ("the file is damaged", "see what is left with: amends verify, or bring it back from a copy")
 _MEMORY = ("memory ran out", "end something else, then ask again: amends status")
 
 REASONS: dict[type[apsw.Error], tuple[str, str]] = {

@@ -25,16 +25,19 @@ SELECT hash FROM events ORDER BY seq DESC LIMIT 1;
 INSERT INTO events (process, n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- The last two columns are of the open table, read in the same moment, to check the one against the other.
 -- name: events_of
-SELECT seq, coalesce(process_id, '?'), n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash
-FROM events LEFT JOIN processes USING (process) WHERE subject = ? ORDER BY seq;
+SELECT seq, coalesce(process_id, '?'), n, events.subject, happened, events.epoch, at_ms, data, events.claims, releases,
+prev, hash, state, open_subjects.epoch
+FROM events LEFT JOIN processes USING (process) LEFT JOIN open_subjects USING (subject)
+WHERE events.subject = ? ORDER BY seq;
 
 -- name: all_events
 SELECT seq, coalesce(process_id, '?'), n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash
 FROM events LEFT JOIN processes USING (process) ORDER BY seq;
 
 -- name: is_own_intent
-SELECT 1 FROM events JOIN processes USING (process) WHERE subject = ? AND happened = 'intended' AND process_id = ?;
+SELECT 1 FROM events CROSS JOIN processes USING (process) WHERE subject = ? AND happened = 'intended' AND process_id = ?;
 
 -- name: subjects_between
 SELECT DISTINCT subject FROM events WHERE subject >= ? AND subject < ? ORDER BY subject DESC LIMIT ?;

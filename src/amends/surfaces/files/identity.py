@@ -102,7 +102,7 @@ def identify(spelling: str, *, root: str, syscalls: Syscalls, follow: bool) -> E
                 hint="name another file; to bring something back from there, undo the write that put it there",
             )
     entry = Entry(parts, len(walk.missing), walk.link, walk.twin)
-    _check_length(spelling, entry)
+    _check_real(spelling, entry)
     return entry
 
 
@@ -121,6 +121,10 @@ def _check_spelling(spelling: str, root: str) -> None:
         raise TargetError(
             f"{spelling!r} is not valid UTF-8", hint="rename the file to a name in UTF-8 first"
         ) from error
+    for name in spelling.split("/"):
+        _check_name(spelling, name)
+    if len(spelling.encode()) > PATH_BYTES_MAX:
+        raise TargetError(f"{spelling[:40]!r}… is longer than {PATH_BYTES_MAX} bytes", hint="choose a shorter path")
     if spelling.startswith("/"):
         raise TargetError(
             f"{spelling!r} is absolute; a target is named from the root of its surface",
@@ -130,21 +134,26 @@ def _check_spelling(spelling: str, root: str) -> None:
         )
 
 
-def _check_length(spelling: str, entry: Entry) -> None:
-    for name in entry.parts:
-        try:
-            size = len(name.encode())
-        except UnicodeEncodeError as error:
-            raise TargetError(
-                f"{spelling!r} lies in {name!r}, which is not valid UTF-8", hint="rename that folder to UTF-8 first"
-            ) from error
-        if size > NAME_BYTES_MAX:
-            raise TargetError(
-                f"{spelling!r} has a name of {size} bytes, {name[:20]!r}…; a name has at most {NAME_BYTES_MAX}",
-                hint="choose a shorter name",
-            )
-    if len(entry.path.encode()) > PATH_BYTES_MAX:
-        raise TargetError(f"{spelling[:40]!r}… is longer than {PATH_BYTES_MAX} bytes", hint="choose a shorter path")
+def _check_name(spelling: str, name: str) -> None:
+    if (size := len(name.encode())) > NAME_BYTES_MAX:
+        raise TargetError(
+            f"{spelling[:40]!r}… has a name of {size} bytes; a name has at most {NAME_BYTES_MAX}",
+            hint="choose a shorter name",
+        )
+
+
+def _check_real(spelling: str, entry: Entry) -> None:
+    """Look at the names that links led to, which the spelling did not show."""
+    try:
+        size = len(entry.path.encode())
+    except UnicodeEncodeError as error:
+        raise TargetError(
+            f"{spelling!r} lies in {entry.path!r}, which is not valid UTF-8", hint="rename that folder to UTF-8 first"
+        ) from error
+    if size > PATH_BYTES_MAX:
+        raise TargetError(
+            f"{spelling!r} leads to a path longer than {PATH_BYTES_MAX} bytes", hint="choose a shorter path"
+        )
 
 
 def _is_same(syscalls: Syscalls, folder: str, name: str, other: str) -> bool:

@@ -18,7 +18,7 @@ class Notes:
 
     `entry` in the existing folder `folder` is the name that appears, is exchanged or goes. Where folders are made on
     the way, it is the topmost of them and `inside` is the rest of the path. `staged` and `file` are the inodes of the
-    staged entry and of the file in it; `replaced` is that of the target that was there. `room` says which room.
+    staged entry and of the file in it. `room` holds the inodes of the staging folder and the archive.
     """
 
     way: Way
@@ -28,7 +28,6 @@ class Notes:
     inside: tuple[str, ...] = ()
     staged: int | None = None
     file: int | None = None
-    replaced: int | None = None
     is_network: bool = False
 
     def to_json(self) -> dict[str, Json]:
@@ -41,7 +40,6 @@ class Notes:
             "room": list(self.room),
             "staged": self.staged,
             "file": self.file,
-            "replaced": self.replaced,
             "is_network": self.is_network,
         }
 
@@ -57,6 +55,5 @@ class Notes:
             room=(stage, archive),
             staged=None if notes["staged"] is None else int(notes["staged"]),
             file=None if notes["file"] is None else int(notes["file"]),
-            replaced=None if notes["replaced"] is None else int(notes["replaced"]),
             is_network=bool(notes["is_network"]),
         )

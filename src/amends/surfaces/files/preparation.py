@@ -24,6 +24,7 @@ from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, desc
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.snapshot import kind_of
 from amends.surfaces.files.stage import Like, stage_entry
+from amends.surfaces.files.syscall import Syscalls
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,200}")  # it becomes a file name, with a suffix
 
@@ -89,9 +90,9 @@ def _prepare(
             if not stat.S_ISREG(found.st_mode):
                 raise TargetError(f"{target} is {kind_of(found.st_mode)} now", hint="look again, then propose it anew")
             check_single_name(target, found)
-            like = _like(folder, (parts[depth],))
+            like = _like(root.syscalls, folder, (parts[depth],))
         elif "like" in attempt.payload:
-            like = _like(room.root, (ROOM, *attempt.payload["like"]))
+            like = _like(root.syscalls, room.root, (ROOM, *attempt.payload["like"]))
         mode = attempt.payload["mode"]
         staged, file = stage_entry(
             root.syscalls,
@@ -113,7 +114,6 @@ def _prepare(
         room=room.inodes,
         staged=staged,
         file=file,
-        replaced=None if found is None else found.st_ino,
         is_network=means_of(root.syscalls, room.root).network is not None,
     )
     return Prepared(notes.to_json(), _claims(root, folder, parts[: depth + 1], found, is_subtree=bool(inside)))
@@ -126,13 +126,11 @@ def _stat(root: Root, folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _like(top: int, parts: Sequence[str]) -> Like | None:
+def _like(syscalls: Syscalls, top: int, parts: Sequence[str]) -> Like | None:
     """Read what to take over; None if it is gone, in which case the landing or the undo's digest will tell."""
     try:
-        with opened(folder := descend(top, parts[:-1])):
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            with opened(fd := os.open(parts[-1], flags, dir_fd=folder)):
-                return Like(fd)
+        with opened(folder := descend(top, parts[:-1])), opened(fd := syscalls.open(folder, parts[-1])):
+            return Like(fd)
     except FileNotFoundError:
         return None
 

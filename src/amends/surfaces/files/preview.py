@@ -10,9 +10,9 @@ import difflib
 import hashlib
 import os
 
+from amends.contract.message import printable
 from amends.contract.operation import OperationKind, Presence
 from amends.ports import Blobs, Plan
-from amends.surfaces.files.room import descend, open_root, opened
 from amends.surfaces.files.root import Root
 
 PREVIEW_BYTES_MAX = 256 * 1024
@@ -50,8 +50,13 @@ def _diff(old: bytes, new: bytes) -> list[str]:
     before, after = _text(old), _text(new)
     if before is None or after is None:
         return [f"{len(old)} bytes -> {len(new)} bytes, not text"]
-    rows = difflib.unified_diff(before.splitlines(), after.splitlines(), "now", "then", n=2, lineterm="")
+    rows = difflib.unified_diff(_lines(before), _lines(after), "now", "then", n=2, lineterm="")
     return list(rows) or ["the same lines; only what ends them differs" if before != after else "the same content"]
+
+
+def _lines(text: str) -> list[str]:
+    """Split into lines, each printable: a control character in a file must not move the reader's cursor."""
+    return ["\t".join(map(printable, line.split("\t"))) for line in text.splitlines()]
 
 
 def _text(raw: bytes) -> str | None:
@@ -73,14 +78,9 @@ def _current(root: Root, plan: Plan) -> bytes | None:
     """Give the bytes that are there now; None where there are too many to show, or not the planned ones any more."""
     if plan.shown.fields.get("size", 0) > PREVIEW_BYTES_MAX:
         return None
-    *folders, name = root.parts(plan.operation.target)
     try:
-        with opened(root_fd := open_root(root.path)):
-            folder = descend(root_fd, folders)
-        with opened(folder):
-            opened_file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        with open(opened_file, "rb") as file:
-            found = file.read(PREVIEW_BYTES_MAX + 1)
+        with root.reading(root.parts(plan.operation.target)) as fd:
+            found = os.read(fd, PREVIEW_BYTES_MAX + 1)
     except OSError:
         return None
     return found if f"sha256:{hashlib.sha256(found).hexdigest()}" == plan.shown.fields.get("content") else None

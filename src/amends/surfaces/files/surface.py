@@ -14,8 +14,7 @@ from amends.contract.operation import Observation
 from amends.contract.outcome import Evidence
 from amends.contract.proposal import WriteProposal
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
-from amends.surfaces.files import fence, landing, planning, preparation, undo
-from amends.surfaces.files import preview as previewing
+from amends.surfaces.files import fence, landing, planning, preparation, preview, undo
 from amends.surfaces.files.content import Progress
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Way
@@ -62,7 +61,7 @@ class Files:
 
     def preview(self, plan: Plan, blobs: Blobs) -> str:
         """Show what would change: a diff where both sides are text, else a sentence."""
-        return previewing.preview(self._root, plan, blobs)
+        return preview.preview(self._root, plan, blobs)
 
     def read(self, target: str) -> Observation:
         """Read `target` afresh, without following a link."""

@@ -1,0 +1,171 @@
+"""What is written in a round: one change, or one undo, with the bytes that must come of it.
+
+A story is made before its round and told to the record; a child then carries it out through `Amends`, as a program
+would. It can be asked for again: what it leads to must be the same, once, whatever happened to it before.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from amends.assembly import Amends
+from amends.broker import Report
+from amends.contract.lifecycle import State
+from amends.contract.message import render_outcome
+from amends.errors import RecoveryError
+from tests.crash.place import Place, digest_of
+from tests.crash.process import asked
+
+OPERATOR = "operator (--yes)"
+UPLOAD_BYTES_MAX = 3 << 20
+TEXT_BYTES_MAX = 40_000
+REPEATS_MAX = 4
+
+
+@dataclass(frozen=True)
+class Story:
+    """One round's wish. `ends` says what must be at each path when it is fulfilled (None: nothing)."""
+
+    kind: str
+    ends: dict[str, str | None]
+    change: dict[str, Any] = field(default_factory=dict)
+    reverses: str | None = None
+
+    def ask(self, amends: Amends, place: Place) -> Report:
+        """Ask for it, with the operator's confirmation."""
+        if self.reverses is not None:
+            return amends.undo(self.reverses, confirmed_by=OPERATOR)
+        return amends.propose(self.change, folder=place.folder, confirmed_by=OPERATOR)
+
+    def repeat(self, amends: Amends, place: Place) -> list[dict[str, Any]]:
+        """Ask for it again, as somebody would who was told nothing: until the answer is not an earlier one."""
+        told = []
+        for _ in range(REPEATS_MAX):
+            try:
+                report = self.ask(amends, place)
+            except RecoveryError as error:  # it was undone already
+                told.append({"refused": str(error)})
+                break
+            if report.waiting(State.CONFIRMED):
+                report = amends.confirm(report.transaction, by=OPERATOR)
+            told += outcomes(report)
+            if not report.is_joined:
+                break
+        return told
+
+
+def outcomes(report: Report) -> list[dict[str, Any]]:
+    """Give what a report tells of each write."""
+    return [
+        {
+            "operation": life.operation_id,
+            "outcome": life.result.outcome if life.result else None,
+            "evidence": life.evidence,
+            "is_joined": report.is_joined,
+            "text": render_outcome(life.result).text if life.result else None,
+        }
+        for life in report.lives
+    ]
+
+
+# --- the kinds of story --------------------------------------------------------------------------------------------
+
+
+def _text(place: Place, rng: random.Random, name: str) -> tuple[dict[str, str], bytes]:
+    content = place.content(rng, name, size=rng.choice((100, 5_000, TEXT_BYTES_MAX)))
+    return {"text": content.decode()}, content
+
+
+def create(place: Place, rng: random.Random, name: str) -> Story:
+    """A new file in a folder that is there."""
+    fields, content = _text(place, rng, name)
+    path = f"{name}.md"
+    digest = place.record.expect(path, content, name)
+    return Story("create", {path: digest}, {"write": [{"create": f"notes:{path}", "set": fields}]})
+
+
+def create_deep(place: Place, rng: random.Random, name: str) -> Story:
+    """A new file whose folders are missing."""
+    fields, content = _text(place, rng, name)
+    path = f"{name}/deep/in/it.md"
+    digest = place.record.expect(path, content, name)
+    return Story("create_deep", {path: digest}, {"write": [{"create": f"notes:{path}", "set": fields}]})
+
+
+def edit(place: Place, rng: random.Random, name: str) -> Story:
+    """New content for a file that is there."""
+    path = f"{name}.md"
+    place.put(path, place.content(rng, f"{name} before"), f"{name} before")
+    fields, content = _text(place, rng, name)
+    digest = place.record.expect(path, content, name)
+    return Story("edit", {path: digest}, {"write": [{"edit": f"notes:{path}", "set": fields}]})
+
+
+def archive(place: Place, rng: random.Random, name: str) -> Story:
+    """A file that is to go."""
+    path = f"{name}.md"
+    place.put(path, place.content(rng, f"{name} before"), f"{name} before")
+    return Story("archive", {path: None}, {"write": [{"archive": f"notes:{path}"}]})
+
+
+def upload(place: Place, rng: random.Random, name: str) -> Story:
+    """A file of up to a few MiB, new or over another one."""
+    path = f"{name}.bin"
+    if rng.random() < 0.5:
+        place.put(path, place.content(rng, f"{name} before"), f"{name} before")
+    content = place.content(rng, name, size=rng.randrange(1 << 20, UPLOAD_BYTES_MAX))
+    (place.incoming / path).write_bytes(content)
+    digest = place.record.expect(path, content, name)
+    change = {"write": [{"upload": f"notes:{path}", "from": f"incoming/{path}"}]}
+    return Story("upload", {path: digest}, change)
+
+
+def document(place: Place, rng: random.Random, name: str) -> Story:
+    """Three writes that belong together."""
+    parts = (
+        create(place, rng, f"{name}-one"),
+        edit(place, rng, f"{name}-two"),
+        rng.choice((archive, upload, create_deep))(place, rng, f"{name}-three"),
+    )
+    ends = {path: digest for part in parts for path, digest in part.ends.items()}
+    return Story("document", ends, {"write": [write for part in parts for write in part.change["write"]]})
+
+
+def undo(place: Place, rng: random.Random, name: str) -> Story:
+    """The reversal of a write that was applied in peace."""
+    kind = rng.choice((create, edit, archive, upload))
+    first = kind(place, rng, name)
+    (path,) = first.ends
+    file = place.root / path
+    before = digest_of(file.read_bytes()) if file.exists() else None
+
+    def carry_out(_: object) -> str:
+        with Amends.open(place.folder) as amends:
+            (life,) = first.ask(amends, place).lives
+            place.record.own[life.key or ""] = life.plan.payload.get("content")
+            return life.operation_id
+
+    return Story("undo", {path: before}, reverses=asked(carry_out))
+
+
+KINDS: dict[str, Callable[[Place, random.Random, str], Story]] = {
+    "create": create,
+    "create_deep": create_deep,
+    "edit": edit,
+    "archive": archive,
+    "upload": upload,
+    "document": document,
+    "undo": undo,
+}
+
+
+def rival(place: Place, rng: random.Random, story: Story, name: str) -> Story | None:
+    """Another write of the same target with another content, or None where there is nothing to fight about."""
+    if story.reverses is not None or story.kind == "document":
+        return None
+    (path,) = story.ends
+    fields, content = _text(place, rng, f"{name} rival")
+    digest = place.record.expect(path, content, f"{name} rival")
+    verb = "create" if story.kind in ("create", "create_deep") else "edit"
+    return Story("rival", {path: digest}, {"write": [{verb: f"notes:{path}", "set": fields}]})

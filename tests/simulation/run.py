@@ -1,0 +1,137 @@
+"""Runs a seed, and many: `python -m tests.simulation.run --seeds 2000 [--first 0]`.
+
+A run is its seed and the code. Phase one has faults, and whatever is told in it must be true; phase two has none, and
+everything must end. A seed that fails is printed with the one command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from amends.contract import State
+from tests.simulation.checkers import Case, violations
+from tests.simulation.nemesis import Nemesis
+from tests.simulation.surface import KINDS
+from tests.simulation.workload import Workload
+from tests.simulation.world import SimulatedWorld, Task
+
+TICKS_MAX = 3_000
+TASKS_MAX = 3
+"""Calls at work at once; more of them only make a run longer."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a seed came to."""
+
+    seed: int
+    kind: str
+    wrong: list[str]
+    states: Counter[State] = field(default_factory=Counter)
+    """How the writes that had an intent ended."""
+    told: Counter[str] = field(default_factory=Counter)
+
+
+def simulate(seed: int) -> Outcome:
+    """Run one seed to the end of time, and judge it."""
+    rng = Random(seed)
+    world = SimulatedWorld(rng.choice(tuple(KINDS)))
+    nemesis = Nemesis(world, rng)
+    workload = Workload(world, rng, calls=rng.randrange(3, 12))
+    world.process()
+    _phase_one(world, nemesis, workload, rng)
+    nemesis.rest()
+    for task in world.tasks:
+        world.finish(task)
+    for request in world.surface.flying():
+        if rng.random() < 0.5:  # noqa: PLR2004 - some land before anybody checks, some try to after
+            world.surface.land(request)
+    return conclude(world, seed)
+
+
+def conclude(world: SimulatedWorld, seed: int = -1) -> Outcome:
+    """Settle everything, let time run out, and judge."""
+    world.settle_everything()
+    world.run_out_of_time()
+    journal = world.processes[-1].journal
+    case = Case(world.kind, world.history, tuple(journal.open()), journal.verify())
+    outcome = Outcome(seed, world.kind, violations(case))
+    outcome.states.update(case.lives[name].state for name in case.intents)
+    outcome.told.update(str(told.outcome) for told in world.history.told)
+    return outcome
+
+
+def _phase_one(world: SimulatedWorld, nemesis: Nemesis, workload: Workload, rng: Random) -> None:
+    stickiness = rng.choice((0.3, 0.7, 0.95))
+    heard: set[int] = set()
+    current: Task | None = None
+    while world.tick < TICKS_MAX:
+        nemesis.between_steps()
+        alive = [process for process in world.processes if process.is_alive]
+        if not alive or (len(alive) < 2 and rng.random() < 0.05):  # noqa: PLR2004
+            alive.append(world.process())
+        for task in world.tasks:
+            if task.ended is not None and task.record.number not in heard and task.process.is_alive:
+                heard.add(task.record.number)
+                workload.hear(task)
+        running = [task for task in world.tasks if task.is_running]
+        if workload.calls_left and len(running) < TASKS_MAX and (not running or rng.random() < 0.1):  # noqa: PLR2004
+            running.append(workload.start_one(rng.choice(alive)))
+        if not running:
+            if not workload.calls_left:
+                return
+            continue
+        awake = [task for task in running if task.paused_until <= world.tick]
+        if not awake:
+            world.tick += 1
+            continue
+        if current not in awake or rng.random() > stickiness:
+            current = rng.choice(awake)
+        assert current is not None
+        instead = nemesis.instead_of(current)
+        if current.paused_until <= world.tick:
+            world.advance(current, instead=instead)
+    raise AssertionError("a run that never ends")
+
+
+def simulate_many(first: int, count: int) -> Iterator[Outcome]:
+    """Run `count` seeds from `first`."""
+    for seed in range(first, first + count):
+        yield simulate(seed)
+
+
+def again(seed: int) -> str:
+    """Give the command that repeats a seed."""
+    return f"python -m tests.simulation.run --first {seed} --seeds 1"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, print what was found, and give the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.run", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args(arguments)
+    started = time.perf_counter()
+    bad = 0
+    states: dict[str, Counter[State]] = {kind: Counter() for kind in KINDS}
+    for outcome in simulate_many(options.first, options.seeds):
+        states[outcome.kind] += outcome.states
+        if outcome.wrong:
+            bad += 1
+            print(f"seed {outcome.seed} ({outcome.kind}): {again(outcome.seed)}")
+            print("".join(f"    {line}\n" for line in outcome.wrong), end="")
+    took = time.perf_counter() - started
+    for kind, counted in states.items():
+        print(f"{kind:8} " + ", ".join(f"{state} {count}" for state, count in counted.most_common()))
+    print(f"{options.seeds} seeds, {bad} bad, {options.seeds / took:.0f} a second")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

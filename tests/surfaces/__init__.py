@@ -1,0 +1,1 @@
+"""Tests of the surfaces, on real files and real processes."""
