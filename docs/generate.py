@@ -10,14 +10,27 @@ To add a block: write a function that gives its Markdown and enter it in `BLOCKS
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from amends import ALLOWED, Evidence, OperationResult, WriteOutcome, render_outcome
+from amends.cli import shape
+from amends.cli.app import app
 from amends.contract.lifecycle import diagram
 from amends.contract.outcome import ACTIONS
+from amends.document import Change, Write
+from amends.settings import FilesSettings, JournalSettings, PolicySettings
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(
@@ -34,6 +47,23 @@ REASONS = {
     (WriteOutcome.AMBIGUOUS, Evidence.PARTIAL): "the title is there, the body is not",
 }
 """Reasons that make the worked sentences of the evidence table read as in life."""
+
+
+HELP_COLUMNS = 100
+ENUM_SHOWN_MAX = 8
+PLAIN: dict[Any, str] = {str: "text", int: "number", bool: "true, false", NoneType: "null", Any: "value"}
+VERBS = [verb.callback.__name__ for verb in app.registered_commands if verb.callback]
+SHAPES = {
+    "report": shape.ReportShape,
+    "write": shape.WriteShape,
+    "line": shape.LineShape,
+    "list": shape.ListShape,
+    "dry_run": shape.DryRunShape,
+    "planned": shape.PlannedShape,
+    "verification": shape.VerificationShape,
+    "init": shape.InitShape,
+    "error": shape.ErrorShape,
+}
 
 
 def lifecycle() -> str:
@@ -68,10 +98,62 @@ def actions() -> str:
     return "\n".join([*lines, *(f"| {outcome} | `{action}` |" for outcome, action in ACTIONS.items())])
 
 
+def command_help(*words: str) -> str:
+    """What `amends VERB --help` prints."""
+    command: Any = typer.main.get_command(app)
+    context = command.make_context("amends", [], resilient_parsing=True, terminal_width=HELP_COLUMNS)
+    for word in words:
+        command = command.get_command(context, word)
+        context = command.make_context(word, [], parent=context, resilient_parsing=True, terminal_width=HELP_COLUMNS)
+    return f"```text\n{command.get_help(context).rstrip()}\n```"
+
+
+def fields(model: type[BaseModel], *, above: str = "") -> str:
+    """A table of a model's fields: the name as it is written, what it may be, and what it means."""
+    rows = [
+        f"| `{above}{field.alias or name}` | {_values(field)} | {field.description} |"
+        for name, field in model.model_fields.items()
+    ]
+    return "\n".join(["| field | value | meaning |", "|---|---|---|", *rows])
+
+
+def _values(field: FieldInfo) -> str:
+    """Say what values a field takes; null is worth saying only where it is printed, not where it may be left out."""
+    kind = _kind(field.annotation)
+    return kind.removesuffix(" or null") if field.default is None else kind
+
+
+def _kind(annotation: Any) -> str:
+    """Say in words what values a field takes."""
+    if annotation in PLAIN:
+        return PLAIN[annotation]
+    if get_origin(annotation) is Annotated:
+        return _kind(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return ", ".join(f"`{json.dumps(value)}`" for value in get_args(annotation))
+    if get_origin(annotation) in (list, tuple):
+        return f"list of {_kind(get_args(annotation)[0])}s"
+    if get_origin(annotation) is dict:
+        return "table"
+    if get_args(annotation):
+        return " or ".join(_kind(part) for part in get_args(annotation))
+    if issubclass(annotation, StrEnum):
+        return ", ".join(f"`{member}`" for member in annotation) if len(annotation) < ENUM_SHOWN_MAX else "a word"
+    return annotation.__name__.removesuffix("Shape").lower()
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "actions": actions,
     "evidence": evidence,
     "lifecycle": lifecycle,
+    "cli": command_help,
+    **{f"cli-{verb}": partial(command_help, verb) for verb in VERBS},
+    "change": partial(fields, Change),
+    "change-write": partial(fields, Write, above="write."),
+    "settings-surfaces": partial(fields, FilesSettings, above="surfaces.NAME."),
+    "settings-policy": partial(fields, PolicySettings, above="policy."),
+    "settings-journal": partial(fields, JournalSettings, above="journal."),
+    **{f"json-{name}": partial(fields, model) for name, model in SHAPES.items()},
 }
 
 

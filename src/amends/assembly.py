@@ -6,18 +6,18 @@ Doors and programs use `Amends`; nothing else knows which journal and which surf
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from amends import broker
-from amends.broker import Ask, Report, Steps, World, drive
-from amends.broker.step import T
+from amends.broker import Ask, Interrupted, Life, Report, Steps, World, drive
 from amends.contract.lifecycle import State
 from amends.contract.outcome import WriteOutcome
 from amends.document import Change, parse_change
-from amends.errors import UnknownSurfaceError
+from amends.errors import AmendsError, UnknownSurfaceError
 from amends.journal import JOURNAL_FILE, DryBlobs, SqliteJournal
-from amends.ports import Clock, Ids, Journal, Plan, Surface, Verification, WriteRequest
+from amends.ports import Answer, Attempt, Clock, Ids, Journal, Plan, Surface, Verification, WriteRequest
 from amends.settings import Settings, find_settings
 from amends.surfaces import Files
 from amends.system import SystemClock, SystemIds
@@ -32,19 +32,26 @@ class Amends:
     Every method that may send gives a Report: a transaction as it stands, each of its writes with an outcome.
     """
 
-    def __init__(self, settings: Settings, *, progress: Progress | None = None) -> None:
-        """Open the journal that `settings` name. Raises JournalError."""
+    def __init__(self, settings: Settings, *, progress: Progress | None = None, returning_tells: bool = True) -> None:
+        """Open the journal that `settings` name. Raises JournalError.
+
+        `returning_tells`: whoever called knows an outcome as soon as a method returns it. A door that still has to
+        print it says False, and calls `told` when it has.
+        """
         self.settings = settings
         clock: Clock = SystemClock()
         ids: Ids = SystemIds()
         self.journal: Journal = SqliteJournal(settings.journal_folder, clock=clock, ids=ids)
+        self._returning_tells = returning_tells
+        self._sent: list[str] = []
         surfaces = _open_surfaces(settings, self.journal.journal_id, clock, progress)
-        self.world = World(self.journal, surfaces, clock, ids)
+        watched = {name: cast("Surface", _Watched(surface, self._sent)) for name, surface in surfaces.items()}
+        self.world = World(self.journal, watched, clock, ids)
 
     @classmethod
-    def open(cls, start: Path | str = ".", *, progress: Progress | None = None) -> Self:
+    def open(cls, start: Path | str = ".", *, progress: Progress | None = None, returning_tells: bool = True) -> Self:
         """Open what the nearest `amends.toml` upward from `start` names, else the user's own settings."""
-        return cls(find_settings(Path(start)), progress=progress)
+        return cls(find_settings(Path(start)), progress=progress, returning_tells=returning_tells)
 
     def __enter__(self) -> Self:
         return self
@@ -79,32 +86,35 @@ class Amends:
             confirmed_by=confirmed_by,
             again=again,
         )
-        return self._told(broker.propose(self._requests(change, folder), ask))
+        return self._answer(broker.propose(_known_requests(self.settings, change, folder), ask))
 
     def confirm(self, subject: str, *, by: str, shown_digest: str | None = None) -> Report:
         """Confirm a proposal for `by`, who saw what has `shown_digest`, and carry it out."""
-        return self._told(broker.confirm(subject, by=by, shown_digest=shown_digest))
+        return self._answer(broker.confirm(subject, by=by, shown_digest=shown_digest))
 
     def decline(self, subject: str, *, by: str, reason: str) -> Report:
         """Decline what of a transaction was not sent yet."""
-        return self._told(broker.decline(subject, by=by, reason=reason))
+        return self._answer(broker.decline(subject, by=by, reason=reason))
 
     def check(self, subject: str) -> Report:
         """Settle what is ambiguous, by reading and fencing; a change is never sent."""
-        return self._told(broker.check(subject))
+        return self._answer(broker.check(subject))
 
     def undo(self, operation_id: str, *, proposer: str = "program", confirmed_by: str | None = None) -> Report:
         """Propose the reversal of a write; with `confirmed_by`, carry it out at once."""
         ask = Ask(proposer, expires_in_ms=self.settings.policy.expires_in_ms, confirmed_by=confirmed_by)
-        return self._told(broker.undo(operation_id, ask))
+        return self._answer(broker.undo(operation_id, ask))
 
     def attest(self, operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) -> Report:
         """Record a person's word on a write that nothing can prove any more."""
-        return self._told(broker.attest(operation_id, outcome=outcome, by=by, reason=reason))
+        return self._answer(broker.attest(operation_id, outcome=outcome, by=by, reason=reason))
 
     def find(self, subject: str) -> Report:
         """Give a transaction by its id, by that of a write of it, or by an unmistakable beginning of either."""
-        return drive(self.world, broker.find(subject))
+        try:
+            return drive(self.world, broker.find(subject))
+        except Interrupted:
+            raise KeyboardInterrupt from None  # nothing was at stake
 
     def inbox(self) -> list[Report]:
         """Give what waits for somebody: to confirm, to check, to attest, and BLOCKED; oldest first."""
@@ -116,41 +126,77 @@ class Amends:
         """Give the newest transactions, newest first."""
         return [self.find(subject) for subject in self.journal.matching("tx_", limit=limit)]
 
-    def preview(self, report: Report) -> list[str]:
-        """Show what each proposed write of `report` would change, for a person to read."""
-        return [self.world.surface_of(life.operation.target).preview(life.plan, self.journal) for life in report.lives]
+    def preview(self, report: Report) -> list[tuple[Life, str]]:
+        """Show what each write of `report` that was not sent yet would change, for a person to read."""
+        return [
+            (life, self.world.surface_of(life.operation.target).preview(life.plan, self.journal))
+            for life in report.waiting(State.PROPOSED, State.CONFIRMED)
+        ]
 
     def verify(self) -> Verification:
         """Check the whole journal."""
         return self.journal.verify()
 
-    def _requests(self, change: Change, folder: Path | None) -> list[WriteRequest]:
-        return _known_requests(self.settings, change, folder)
+    def told(self, report: Report) -> None:
+        """Record that whoever asked knows the outcomes in `report`, so that the same payload again is a new write.
 
-    def _told(self, machine: Steps[T]) -> T:
-        """Run `machine`; whoever called is told its outcomes by getting them."""
-        told = drive(self.world, machine)
-        if isinstance(told, Report):
-            drive(self.world, broker.outcome_told(told))
-        return told
+        What can't be recorded is handed over once more at the repeat.
+        """
+        ids = {life.operation_id for life in report.lives}
+        self._sent[:] = [operation_id for operation_id in self._sent if operation_id not in ids]
+        with suppress(AmendsError):
+            drive(self.world, broker.outcome_told(report))
+
+    @property
+    def has_untold(self) -> bool:
+        """Say whether this process sent a write of which nobody was told yet. False proves that nothing was sent."""
+        return bool(self._sent)
+
+    def untold(self) -> list[Report]:
+        """Give the transactions of which that is so, as they are recorded. Raises JournalError."""
+        found = {report.transaction: report for report in map(self.find, self._sent)}
+        return list(found.values())
+
+    def _answer(self, machine: Steps[Report]) -> Report:
+        try:
+            report = drive(self.world, machine)
+        except Interrupted as interrupted:
+            if self._returning_tells:
+                self.told(interrupted.ended)
+            raise
+        if self._returning_tells:
+            self.told(report)
+        return report
+
+
+class _Watched:
+    """A surface that notes what was sent by it: only so can a door prove that nothing was."""
+
+    def __init__(self, surface: Surface, sent: list[str]) -> None:
+        self._surface = surface
+        self._sent = sent
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._surface, name)
+
+    def send(self, attempt: Attempt) -> Answer:
+        self._sent.append(attempt.operation_id)
+        return self._surface.send(attempt)
 
 
 def dry_run(settings: Settings, change: Change, *, folder: Path | None = None) -> list[tuple[Plan, str]]:
     """Say what `change` would do, each write with a preview, and record nothing: not even a journal is made."""
-    clock: Clock = SystemClock()
+    clock, ids = SystemClock(), SystemIds()
     journal_id = ""
     if (settings.journal_folder / JOURNAL_FILE).exists():
-        journal = SqliteJournal(settings.journal_folder, clock=clock, ids=SystemIds())
+        journal = SqliteJournal(settings.journal_folder, clock=clock, ids=ids)
         journal_id = journal.journal_id
         journal.close()
     surfaces = _open_surfaces(settings, journal_id, clock, None)
     blobs = DryBlobs()
-    plans = []
-    for request in _known_requests(settings, change, folder):
-        surface = surfaces[request.surface]
-        plan = surface.plan(request, blobs)
-        plans.append((plan, surface.preview(plan, blobs)))
-    return plans
+    world = World(cast("Journal", blobs), surfaces, clock, ids)  # planning asks a journal only for a place for bytes
+    plans = drive(world, broker.plan(_known_requests(settings, change, folder)))
+    return [(plan, surfaces[plan.operation.surface].preview(plan, blobs)) for plan in plans]
 
 
 def _known_requests(settings: Settings, change: Change, folder: Path | None) -> list[WriteRequest]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,7 +30,7 @@ from amends.errors import MisuseError
 from amends.ports import Answer, Attempt
 
 _out = Console(highlight=False, soft_wrap=True)
-_CODE = re.compile(rb"Type (\w+) to ")
+_ASKED = re.compile(rb"Type (\w+) to [^\n]*\n> ")
 _TYPING_S_MAX = 30
 """How long a command may take to ask for its code before the demo gives up on it."""
 
@@ -37,23 +39,35 @@ def play(folder: Path | None) -> None:
     """Play every act in `folder`, a new or empty one; without one, in a new temporary folder, which stays."""
     started = time.monotonic()
     place = Path(tempfile.mkdtemp(prefix="amends-demo-")) if folder is None else folder.absolute()
-    place.mkdir(parents=True, exist_ok=True)
-    if any(place.iterdir()):
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(place.iterdir())
+    except OSError as error:
+        raise MisuseError(f"{place} can't be used: {error.strerror}", hint="name a new folder") from error
+    if not is_empty:
         raise MisuseError(f"{place} is not empty; the demo leaves other files alone", hint="name a new folder")
     stage = _Stage(place)
-    stage.say(f"Everything here happens in {place}.")
+    try:
+        _play_acts(stage)
+    except KeyboardInterrupt:
+        raise MisuseError(f"the demo was stopped; what it left is in {place}", hint=f"rm -r {_word(place)}") from None
+    stage.act("What it left")
+    stage.say("Nothing is hidden. Look at it yourself, from any folder:")
+    for verb in ("log", f"show {stage.maybe}", "verify", ""):
+        stage.say(f"  amends -C {_word(place)} {verb}".rstrip())
+    stage.say(f"  ls -R {_word(place / 'notes')}")
+    stage.say(f"({time.monotonic() - started:.0f} s; to remove it: rm -r {_word(place)})")
+
+
+def _play_acts(stage: _Stage) -> None:
+    stage.say(f"Everything here happens in {stage.place}.")
+    stage.say("Lines with $ are real commands, each a process of its own; below each stands what it printed.")
     stage.command("init", "notes", "--name", "notes", expect=0)
     _an_applied_write_and_its_undo(stage)
     _a_stale_confirmation(stage)
     _killed_after_the_change(stage)
     _killed_before_the_change(stage)
     _an_undo_that_would_lose_work(stage)
-    stage.act("What it left")
-    stage.say("Nothing is hidden. Look at it yourself, from any folder:")
-    for verb in ("log", f"show {stage.maybe}", "verify", ""):
-        stage.say(f"  amends -C {place} {verb}".rstrip())
-    stage.say(f"  ls -R {place / 'notes'}")
-    stage.say(f"({time.monotonic() - started:.0f} s; to remove it: rm -r {place})")
 
 
 def _an_applied_write_and_its_undo(stage: _Stage) -> None:
@@ -134,25 +148,31 @@ class _Stage:
         self._prompt(words)
         child, terminal = pty.fork()
         if child == 0:
-            os.chdir(self.place)
-            os.execv(sys.executable, self._argv(words))  # noqa: S606 - our own interpreter, no shell
-        seen, typed = b"", False
-        deadline = time.monotonic() + _TYPING_S_MAX
-        while time.monotonic() < deadline:
             try:
-                chunk = os.read(terminal, 65_536)
-            except OSError:
-                break
-            if not chunk:
-                break
-            seen += chunk
-            asked = _CODE.search(seen)
-            if asked and not typed:
-                os.write(terminal, asked[1] + b"\n")
-                typed = True
-        os.close(terminal)
-        self._printed(re.sub(r"\x1b\[[0-9;]*m", "", seen.decode().replace("\r\n", "\n")))
+                os.chdir(self.place)
+                os.execv(sys.executable, self._argv(words))  # noqa: S606 - our own interpreter, no shell
+            finally:
+                os._exit(70)
+        seen = self._typed(terminal)
+        os.close(terminal)  # hangs up, so that a command that still waits ends too
+        self._printed(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode().replace("\r\n", "\n")))
         self._exited(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), expect)
+
+    def _typed(self, terminal: int) -> bytes:
+        """Read what a command prints on its terminal, and type the code that it asks for."""
+        seen, is_typed, deadline = b"", False, time.monotonic() + _TYPING_S_MAX
+        while time.monotonic() < deadline:
+            if not select.select([terminal], [], [], 1)[0]:
+                continue
+            try:
+                seen += os.read(terminal, 65_536)
+            except OSError:  # how Linux says that the other end is gone
+                break
+            asked = _ASKED.search(seen.replace(b"\r\n", b"\n"))
+            if asked and not is_typed:
+                is_typed = True
+                os.write(terminal, asked[1] + b"\n")
+        return seen
 
     def killed(self, change: str, *, after_sending: bool) -> None:
         """Apply `change` in a process that gets SIGKILL right before or right after it sends."""
@@ -235,3 +255,7 @@ def die(change: str, *, after_sending: str) -> None:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def _word(path: Path) -> str:
+    return shlex.quote(str(path))

@@ -41,16 +41,16 @@ class Write(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    create: str | None = None
-    edit: str | None = None
-    archive: str | None = None
-    move: str | None = None
-    rename: str | None = None
-    delete: str | None = None
-    upload: str | None = None
+    create: str | None = Field(default=None, description="The target to make; there must be nothing yet.")
+    edit: str | None = Field(default=None, description="The target to change.")
+    archive: str | None = Field(default=None, description="The target to put away, so that it can be brought back.")
+    move: str | None = Field(default=None, description="The target to bring under another parent.")
+    rename: str | None = Field(default=None, description="The target to give a new name under the same parent.")
+    delete: str | None = Field(default=None, description="The target to remove for good.")
+    upload: str | None = Field(default=None, description="The target to make or replace from a local file.")
     to: str | None = Field(default=None, description="Where a move or rename leads, as surface:key.")
     set: dict[str, Json] = Field(default_factory=dict, description="Fields and values, as the surface knows them.")
-    from_: str | None = Field(default=None, alias="from", description="The local file to upload.")
+    from_: str | None = Field(default=None, alias="from", description="The local file to upload, relative to the document.")
 
     @model_validator(mode="after")
     def _has_one_kind(self) -> Self:
@@ -75,8 +75,8 @@ class Change(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: str = Field(default="", max_length=TITLE_CHARS_MAX)
-    write: tuple[Write, ...] = Field(min_length=1, max_length=WRITES_MAX)
+    title: str = Field(default="", max_length=TITLE_CHARS_MAX, description="One line for the inbox and the log.")
+    write: tuple[Write, ...] = Field(min_length=1, max_length=WRITES_MAX, description="The writes, in order.")
 
     def requests(self, folder: Path) -> list[WriteRequest]:
         """Give the writes to plan. `folder` is what relative `from` paths start at. Raises TargetError."""
@@ -97,16 +97,19 @@ def read_change(path: str) -> tuple[Change, Path]:
                 raw = file.read(DOCUMENT_BYTES_MAX + 1)
             folder = Path(path).absolute().parent
     except (OSError, ValueError) as error:
-        raise DocumentError(f"{path} can't be read: {error}", hint="name a change document") from error
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        raise DocumentError(
+            f"{path} can't be read: {why}", hint="name a change document, or - and pipe one in"
+        ) from error
     if len(raw) > DOCUMENT_BYTES_MAX:
         raise DocumentError(
             f"{path} has more than {DOCUMENT_BYTES_MAX} bytes",
             hint='put large contents into a file of their own and upload it: upload = "…", from = "…"',
         )
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{path} is not UTF-8 text: {error}") from error
+        raise DocumentError(f"{path} is not UTF-8 text: {error}", hint="save it as UTF-8") from error
     return parse_change(_parsed(text, path), name=path), folder
 
 
@@ -114,16 +117,32 @@ def parse_change(document: Mapping[str, Any], *, name: str = "the change") -> Ch
     """Check `document`, already parsed, as a change. Raises DocumentError that says where the first fault is."""
     writes = document.get("write")
     if isinstance(writes, list) and len(writes) > WRITES_MAX:
-        raise DocumentError(f"{name} has {len(writes)} writes; a change has at most {WRITES_MAX}", hint="split it")
+        raise DocumentError(
+            f"{name} has {len(writes)} writes; a change has at most {WRITES_MAX}",
+            hint="split it: what belongs together is one document",
+        )
     try:
         return Change.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        parts = [f"{part + 1}" if isinstance(part, int) else str(part) for part in first["loc"]]
-        reason = first["msg"].removeprefix("Value error, ")
         raise DocumentError(
-            f"{name}: {' '.join(parts) or 'document'}: {reason}", hint="see what a change may hold: amends schema"
+            f"{name}: {_first_fault(error)}", hint="see what a change may hold: amends schema"
         ) from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    faults = error.errors()
+    first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])  # most likely misspelt
+    place = [str(part + 1) if isinstance(part, int) else part for part in first["loc"]]
+    match first["type"], place:
+        case "extra_forbidden", [name]:
+            return f"{name!r} is no part of a change; it has a title and [[write]] tables"
+        case "extra_forbidden", [*above, name]:
+            kinds = ", ".join(_KINDS)
+            return f"{' '.join(above)}: {name!r} is neither a kind of write ({kinds}) nor one of set, from and to"
+        case "tuple_type" | "missing" | "too_short", ["write"]:
+            return "there is no write in it; each begins with [[write]]"
+        case _:
+            return f"{' '.join(place) or 'document'}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
@@ -135,7 +154,9 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         else:
             document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"{name} is neither TOML nor JSON: {error}", hint="see: amends schema") from error
+        raise DocumentError(
+            f"{name} is neither TOML nor JSON: {error}", hint="see what a change may hold: amends schema"
+        ) from error
     return document
 
 
@@ -163,7 +184,10 @@ def _request(write: Write, place: int, folder: Path) -> WriteRequest:
     if moved:
         source_surface, source_key = _split(spelled, place)
         if source_surface != surface:
-            raise TargetError(f"write {place}: {spelled} and {target} are on different surfaces")
+            raise TargetError(
+                f"write {place}: {spelled} and {target} are on different surfaces",
+                hint="archive it on the one, and create it on the other",
+            )
     return WriteRequest(
         kind=write.kind,
         surface=surface,

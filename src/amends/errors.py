@@ -17,9 +17,11 @@ An exception here means misuse or a broken world. What became of a write is neve
     │   ├── SettingsError
     │   ├── JournalError
     │   └── OwnershipError            the folder belongs to another journal
+    ├── BlockedError                  exit 4: a BLOCKED transaction is about the same; nothing was sent
     └── ConflictError                 what another process did first; the broker turns it into an outcome
         ├── ClaimHeldError            another operation holds what this one needs
         └── LostRaceError             the recorded state or epoch is not the expected one
+            └── BudgetSpentError      the recovery, or one with its aims, was made already
 
 The docstring of a class is its default message; `hint` is the next step for whoever reads it.
 """
@@ -121,6 +123,13 @@ class OwnershipError(UnusableError):
     code = "ownership"
 
 
+class BlockedError(AmendsError):
+    """A BLOCKED transaction is about the same; nothing was sent."""
+
+    code = "blocked"
+    exit_code = 4
+
+
 class ConflictError(AmendsError):
     """Another process was first."""
 
@@ -143,3 +152,9 @@ class LostRaceError(ConflictError):
     """The recorded state or epoch is not the expected one."""
 
     code = "lost_race"
+
+
+class BudgetSpentError(LostRaceError):
+    """The recovery, or one with its aims, was made already."""
+
+    code = "budget_spent"

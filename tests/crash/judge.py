@@ -63,6 +63,7 @@ def states_in(amends: Amends) -> dict[str, dict[str, Any]]:
                 "path": life.operation.target.partition(":")[2],
                 "content": life.plan.payload.get("content"),
                 "key": life.key,
+                "staged": life.prepared.get("staged"),
                 "says_applied": result is not None and render_outcome(result).applied,
             }
     for name in amends.journal.matching("op_", limit=100_000):
@@ -90,7 +91,7 @@ def settle_all(amends: Amends) -> dict[str, Any]:
 
 @dataclass
 class Scan:
-    """Every content in the folder. `displaced` and `aside` are what the archive holds, by the key that it lies under."""
+    """Every content in the folder. `displaced` and `aside` are what the archive holds, by the key it lies under."""
 
     visible: dict[str, str] = field(default_factory=dict)
     landed: Counter[str] = field(default_factory=Counter)
@@ -118,8 +119,9 @@ def _files(folder: Path) -> Iterator[Path]:
             yield Path(above, name)
 
 
-def scan(place: Place) -> Scan:
-    """Read everything that is there."""
+def scan(place: Place, writes: Mapping[str, Mapping[str, Any]]) -> Scan:
+    """Read everything that is there. What an attempt staged is known from the record, else from `writes`."""
+    own = {write["key"]: write.get("staged") for write in writes.values()} | place.record.own
     found = Scan()
     room = place.root / ".amends"
     for file in _files(place.root):
@@ -132,7 +134,8 @@ def scan(place: Place) -> Scan:
     for file in _files(room / "archive"):
         name = file.relative_to(room / "archive").parts[0]
         key, digest = name.removesuffix(".unsent"), _digest(file)
-        if digest == place.record.own.get(key):
+        staged = own.get(key)
+        if staged is not None and (room / "archive" / name).stat().st_ino == staged:
             found.aside.setdefault(key, set()).add(digest)
         else:
             found.displaced.setdefault(key, set()).add(digest)
@@ -153,8 +156,8 @@ def scan(place: Place) -> Scan:
 
 def judge(place: Place, resumed: Mapping[str, Any], told: Mapping[str, str] | None = None) -> list[Violation]:
     """Give every broken promise. `resumed` is what `settle_all` gave; `told` is what was told of which operation."""
-    seen = scan(place)
     writes: dict[str, dict[str, Any]] = resumed["settled"]
+    seen = scan(place, writes)
     broken = [Violation(FAULT, fault) for fault in resumed["faults"]]
     broken += [Violation(CLAIM, f"{subject} still holds {name}") for subject, name in resumed["claims"]]
     broken += _judge_visible(place, seen)
@@ -233,17 +236,20 @@ def _judge_archives(seen: Scan, writes: Mapping[str, Mapping[str, Any]]) -> list
 
 
 def _judge_leftovers(place: Place, seen: Scan, writes: Mapping[str, Mapping[str, Any]]) -> list[Violation]:
-    """A decided write leaves nothing staged: neither bytes that could still land nor bytes that it displaced."""
-    decided = {write["key"]: name for name, write in writes.items() if write["state"] in (State.APPLIED, State.FAILED)}
+    """What an applied write displaced is kept in the archive, and nothing of it is left where bytes wait to land."""
+    applied = {write["key"]: name for name, write in writes.items() if write["state"] == State.APPLIED}
     return [
-        Violation(LEFTOVER, f"{decided[key]} is over, and stage/{key} holds {place.record.name(digest)}")
+        Violation(LEFTOVER, f"{applied[key]} is applied, and stage/{key} holds {place.record.name(digest)}")
         for key, digests in seen.staged.items()
-        if key in decided
+        if key in applied
         for digest in digests
     ]
 
 
-def orphans(seen: Scan, writes: Mapping[str, Mapping[str, Any]]) -> int:
-    """Count what lies in `.amends` that no recorded write knows: staged before an intent that never came, and drafts."""
-    known = {write["key"] for write in writes.values()}
-    return sum(key not in known for key in seen.staged) + len(seen.litter)
+def orphans(seen: Scan, writes: Mapping[str, Mapping[str, Any]]) -> Counter[str]:
+    """Count what nobody needs any more: staged bytes that no recorded write knows or that failed, set-aside, drafts."""
+    keys = {write["key"]: write["state"] for write in writes.values()}
+    found = Counter("staged without an intent" if key not in keys else f"staged and {keys[key]}" for key in seen.staged)
+    found.update(f"set aside and {keys.get(key)}" for key in seen.aside)
+    found["drafts and probes"] = len(seen.litter)
+    return +found

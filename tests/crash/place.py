@@ -10,10 +10,12 @@ import json
 import os
 import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from amends.surfaces.files.syscall import Syscalls
+from tests.crash.process import Mark
 
 SETTINGS = '[surfaces.notes]\ntype = "files"\nroot = "notes"\n'
 
@@ -27,14 +29,14 @@ class Record:
     """What was asked for and put there, known without the journal.
 
     `placed` counts the copies of each content that others than Amends put into the root. `allowed` says which contents
-    may ever be seen under which path. `own` says which content the attempt with a given key was to bring (None: an
-    archive brings none).
+    may ever be seen under which path. `own` has the inode that the attempt with a given key staged (None: an archive
+    stages none), as the writer told it when it had.
     """
 
     labels: dict[str, str] = field(default_factory=dict)
     placed: Counter[str] = field(default_factory=Counter)
     allowed: dict[str, set[str]] = field(default_factory=dict)
-    own: dict[str, str | None] = field(default_factory=dict)
+    own: dict[str, int | None] = field(default_factory=dict)
 
     def expect(self, path: str, content: bytes, label: str) -> str:
         """Note that `content` may come to `path`."""
@@ -42,6 +44,12 @@ class Record:
         self.labels[digest] = label
         self.allowed.setdefault(path, set()).add(digest)
         return digest
+
+    def learn(self, marks: Iterable[Mark]) -> None:
+        """Take in what a writer told of its attempts."""
+        for mark in marks:
+            if mark.word == "prepared":
+                self.own[mark.values["key"]] = mark.values["staged"]
 
     def name(self, digest: str) -> str:
         """Give the label of a content, for messages."""

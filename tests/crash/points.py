@@ -33,6 +33,7 @@ class Point:
     moment: str
     what: str
     step: Any = None
+    answer: Any = None
 
 
 Reach = Callable[[Point], None]
@@ -88,7 +89,7 @@ class _WatchedStep:
         name = type(self.step).__name__
         self.reach(Point("before", name, self.step))
         answer = self.step.perform(world)
-        self.reach(Point("after", name, self.step))
+        self.reach(Point("after", name, self.step, answer))
         return answer
 
 
@@ -117,7 +118,9 @@ def telling(tell: Tell) -> Reach:
     def reach(point: Point) -> None:
         match point.step:
             case Prepare(attempt) if point.moment == "before":
-                tell("prepare", key=attempt.key, content=attempt.payload.get("content"))
+                tell("prepare", key=attempt.key)
+            case Prepare(attempt):
+                tell("prepared", key=attempt.key, staged=point.answer.notes["staged"])
             case Send(attempt):
                 tell("send" if point.moment == "before" else "sent", operation=attempt.operation_id)
             case Commit(events):

@@ -13,7 +13,7 @@ from amends.assembly import Amends
 from amends.broker import Report
 from amends.contract.lifecycle import State
 from amends.contract.message import render_outcome
-from amends.errors import RecoveryError
+from amends.errors import MisuseError
 from tests.crash.place import Place, digest_of
 from tests.crash.process import asked
 
@@ -38,13 +38,20 @@ class Story:
             return amends.undo(self.reverses, confirmed_by=OPERATOR)
         return amends.propose(self.change, folder=place.folder, confirmed_by=OPERATOR)
 
+    def carry_out(self, amends: Amends, place: Place) -> list[dict[str, Any]]:
+        """Ask for it, and give what is told; a refusal before anything was recorded is an answer too."""
+        try:
+            return outcomes(self.ask(amends, place))
+        except MisuseError as error:
+            return [{"refused": str(error)}]
+
     def repeat(self, amends: Amends, place: Place) -> list[dict[str, Any]]:
         """Ask for it again, as somebody would who was told nothing: until the answer is not an earlier one."""
         told = []
         for _ in range(REPEATS_MAX):
             try:
                 report = self.ask(amends, place)
-            except RecoveryError as error:  # it was undone already
+            except MisuseError as error:  # it was undone already, or somebody took the file away
                 told.append({"refused": str(error)})
                 break
             if report.waiting(State.CONFIRMED):
@@ -143,7 +150,6 @@ def undo(place: Place, rng: random.Random, name: str) -> Story:
     def carry_out(_: object) -> str:
         with Amends.open(place.folder) as amends:
             (life,) = first.ask(amends, place).lives
-            place.record.own[life.key or ""] = life.plan.payload.get("content")
             return life.operation_id
 
     return Story("undo", {path: before}, reverses=asked(carry_out))

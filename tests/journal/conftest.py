@@ -12,7 +12,7 @@ import pytest
 from amends.journal import MemoryJournal, SqliteJournal
 from amends.ports import Journal
 from amends.testing import FakeClock, FakeIds
-from amends.testing.journal_conformance import JournalBench
+from amends.testing.journal_bench import JournalBench
 
 OpenJournal = Callable[[], SqliteJournal]
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from amends.testing.journal_conformance import PROMISES, JournalBench, Promise
+from amends.testing.journal_bench import JournalBench, Promise
+from amends.testing.journal_conformance import PROMISES
 
 
 def promises(group: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -117,8 +117,6 @@ class TaskRecord:
     name: str
     process_id: str
     started_at: int
-    wanted: tuple[str, ...] = ()
-    """Fingerprints of what was asked for, where the call asks for writes."""
     stopped_at: int | None = None
     previous_at: int = 0
     """When the step before the present one was."""

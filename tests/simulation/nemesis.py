@@ -8,13 +8,27 @@ from __future__ import annotations
 
 from random import Random
 
-from amends.broker.step import ListOpen, Recall
+from amends.broker import check
+from amends.broker.step import ListOpen, Recall, Send
+from amends.contract import Compare, Receipt, State
 from amends.ports import Attempt
 from tests.simulation.surface import KINDS, Fate, FenceFate
 from tests.simulation.world import LEASE_AND_MORE_MS, SimulatedWorld, Task, is_commit, journal_fault
 
 TARGETS = ("sim:a", "sim:b", "sim:a/b", "sim:a-b")
-FAULTS = ("crash", "power", "pause", "journal", "reading", "foreign", "answers", "fences", "unreadable", "clock", "ctrl_c")
+FAULTS = (
+    "answers",
+    "clock",
+    "crash",
+    "ctrl_c",
+    "fences",
+    "foreign",
+    "journal",
+    "pause",
+    "power",
+    "reading",
+    "unreadable",
+)
 PROCESSES_MAX = 8
 
 
@@ -25,7 +39,7 @@ class Nemesis:
         """Choose the faults of this seed, and tell the surface."""
         self.world = world
         self.rng = rng
-        self.odds = {fault: self.rng.choice((0.0, 0.5, 1.0, 2.0)) for fault in FAULTS}
+        self.odds = {fault: self.rng.choice((0.0, 0.0, 0.5, 1.0, 2.0, 4.0)) for fault in FAULTS}
         world.surface.fate = self._fate
         world.surface.fence_fate = self._fence_fate
         world.surface.is_unreadable = lambda target: self.strikes("unreadable", 0.04)
@@ -42,10 +56,8 @@ class Nemesis:
         """Change what is around the machines."""
         world = self.world
         if self.strikes("foreign", 0.06):
-            text = self.rng.choice(("one", "theirs", f"theirs {world.tick}"))
-            fields = {"text": text, "note": f"note of {text}"} if self.rng.random() < 0.8 else None  # noqa: PLR2004
-            world.surface.put(self.rng.choice(TARGETS), fields)
-        if (flying := world.surface.flying()) and self.rng.random() < 0.1:  # noqa: PLR2004
+            self._write_as_somebody_else()
+        if (flying := world.surface.flying()) and self.rng.random() < 0.1:
             world.tick += 1
             world.surface.tick = world.tick
             world.surface.land(self.rng.choice(flying))
@@ -65,8 +77,9 @@ class Nemesis:
             return None
         if self.strikes("pause", 0.02):
             task.paused_until = self.world.tick + self.rng.randrange(5, 60)
-            if self.rng.random() < 0.5:  # noqa: PLR2004
-                self.world.clock.advance(LEASE_AND_MORE_MS)
+        if self._is_about_to_send(task) and self.strikes("pause", 0.05):
+            self._take_from(task)
+            return None
         if is_commit(task) and self.strikes("journal", 0.03):
             task.process.journal.fail_next_commit = self.rng.choice(("before", "after", "lingering"))
             self.world.note("journal fault")
@@ -76,14 +89,46 @@ class Nemesis:
             return KeyboardInterrupt()
         return None
 
+    def _is_about_to_send(self, task: Task) -> bool:
+        step = task.step
+        if isinstance(step, Recall) and task.record.name in ("propose", "confirm", "undo"):
+            return self.world.standing(step.subject) is State.EXECUTING
+        return isinstance(step, Send)
+
+    def _take_from(self, task: Task) -> None:
+        """Hold the sender up until it may be taken over, and have another process check what is open."""
+        world = self.world
+        task.paused_until = world.tick + self.rng.randrange(30, 90)
+        world.clock.advance(LEASE_AND_MORE_MS)
+        others = [process for process in world.processes if process.is_alive and process is not task.process]
+        if not others and len(world.processes) >= PROCESSES_MAX:
+            return
+        process = self.rng.choice(others) if others else world.process()
+        for row in process.journal.open():
+            if row.state is State.EXECUTING and row.transaction is not None:
+                world.start(process, "check", check(row.transaction))
+
+    def _write_as_somebody_else(self) -> None:
+        surface, effects = self.world.surface, self.world.history.effects
+        if effects and self.rng.random() < 0.5:
+            effect = self.rng.choice(effects)  # put back what one of us wrote, or displaced
+            fields = self.rng.choice((effect.before, effect.after))
+            surface.put(effect.attempt.operation.target, dict(fields) if fields else None)
+            return
+        text = self.rng.choice(("one", "theirs", f"theirs {self.world.tick}"))
+        there = {"text": text, "note": f"note of {text}"}
+        surface.put(self.rng.choice(TARGETS), there if self.rng.random() < 0.8 else None)
+
     def _fate(self, attempt: Attempt) -> Fate:
         del attempt
         if not self.strikes("answers", 0.35):
             return Fate.ANSWERED
         fates = [Fate.UNSENT, Fate.REFUSED, Fate.NEVER_LANDS, Fate.ANSWER_LOST, Fate.FLIES, Fate.FLIES]
-        fates += {"ledger": [], "crate": [Fate.RACED], "shelf": [Fate.RACED, Fate.HALF], "mailbox": [Fate.RACED, Fate.HALF]}[
-            self.world.kind
-        ]
+        guarantee = KINDS[self.world.kind]
+        if guarantee.compare is not Compare.ATOMIC:
+            fates.append(Fate.RACED)
+        if guarantee.receipt is Receipt.NONE:
+            fates.append(Fate.HALF)
         return self.rng.choice(fates)
 
     def _fence_fate(self, attempt: Attempt) -> FenceFate:
@@ -91,6 +136,3 @@ class Nemesis:
         if not self.strikes("fences", 0.15):
             return FenceFate.ANSWERED
         return self.rng.choice((FenceFate.NEVER_SET, FenceFate.ANSWER_LOST))
-
-
-assert set(KINDS) == {"ledger", "crate", "shelf", "mailbox"}

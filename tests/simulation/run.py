@@ -43,14 +43,14 @@ def simulate(seed: int) -> Outcome:
     rng = Random(seed)
     world = SimulatedWorld(rng.choice(tuple(KINDS)))
     nemesis = Nemesis(world, rng)
-    workload = Workload(world, rng, calls=rng.randrange(3, 12))
+    workload = Workload(world, rng, calls=rng.randrange(3, 14))
     world.process()
     _phase_one(world, nemesis, workload, rng)
     nemesis.rest()
     for task in world.tasks:
         world.finish(task)
     for request in world.surface.flying():
-        if rng.random() < 0.5:  # noqa: PLR2004 - some land before anybody checks, some try to after
+        if rng.random() < 0.5:
             world.surface.land(request)
     return conclude(world, seed)
 
@@ -74,14 +74,14 @@ def _phase_one(world: SimulatedWorld, nemesis: Nemesis, workload: Workload, rng:
     while world.tick < TICKS_MAX:
         nemesis.between_steps()
         alive = [process for process in world.processes if process.is_alive]
-        if not alive or (len(alive) < 2 and rng.random() < 0.05):  # noqa: PLR2004
+        if not alive or (len(alive) < 2 and rng.random() < 0.05):
             alive.append(world.process())
         for task in world.tasks:
             if task.ended is not None and task.record.number not in heard and task.process.is_alive:
                 heard.add(task.record.number)
                 workload.hear(task)
         running = [task for task in world.tasks if task.is_running]
-        if workload.calls_left and len(running) < TASKS_MAX and (not running or rng.random() < 0.1):  # noqa: PLR2004
+        if workload.calls_left and len(running) < TASKS_MAX and (not running or rng.random() < 0.06):
             running.append(workload.start_one(rng.choice(alive)))
         if not running:
             if not workload.calls_left:

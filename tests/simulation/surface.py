@@ -120,7 +120,9 @@ class FakeSurface:
         request.is_flying = False
         attempt = request.attempt
         target = attempt.operation.target
-        if attempt.key in self.stopped or (self.guarantee.compare is Compare.ATOMIC and not self._is_as_before(attempt)):
+        if attempt.key in self.stopped or (
+            self.guarantee.compare is Compare.ATOMIC and not self._is_as_before(attempt)
+        ):
             return False
         before = self.content(target)
         after: dict[str, Json] | None = attempt.payload["fields"]
@@ -228,7 +230,7 @@ class FakeSurface:
         """Drop what was staged."""
         self.staged.discard(attempt.key)
 
-    # --- the parts -----------------------------------------------------------------------------------------------------
+    # --- the parts ---------------------------------------------------------------------------------------------------
 
     def _plan(self, operation: Operation, fields: dict[str, Json] | None, shown: Observation) -> Plan:
         is_undoable = self.guarantee.fence is not Fence.NONE

@@ -15,10 +15,11 @@ from amends.contract import OperationKind, State, WriteOutcome
 from amends.ports import WriteRequest
 from tests.simulation.world import Process, SimulatedWorld, Task
 
-KEYS = ("a", "A", "b", "a/b", "a-b")
-"""`a` and `A` are one target; `a/b` is below `a`; `a-b` only looks like it."""
-KINDS = (OperationKind.EDIT, OperationKind.EDIT, OperationKind.UPLOAD, OperationKind.CREATE, OperationKind.ARCHIVE)
-TEXTS = ("one", "two", "three")
+KEYS = ("a", "b", "a/b", "a-b")
+"""`a/b` is below `a`, and `a-b` only looks like it. What differs in case only is one target."""
+KINDS_THERE = (OperationKind.EDIT, OperationKind.EDIT, OperationKind.UPLOAD, OperationKind.ARCHIVE)
+KINDS_ABSENT = (OperationKind.CREATE, OperationKind.CREATE, OperationKind.UPLOAD)
+TEXTS = ("one", "two", "three", "four", "five")
 
 
 class Workload:
@@ -31,12 +32,14 @@ class Workload:
         self.calls_left = calls
         self.transactions: list[str] = []
         self.operations: list[str] = []
+        for key in rng.sample(KEYS, 3):
+            world.surface.put(f"sim:{key.lower()}", {"text": "old", "note": "note of old"})
         self._choices: tuple[tuple[int, Callable[[Process], Task]], ...] = (
-            (10, self._propose),
-            (6, self._confirm),
+            (12, self._propose),
+            (3, self._confirm),
             (1, self._decline),
             (3, self._check),
-            (4, self._undo),
+            (1, self._undo),
             (1, self._attest),
         )
 
@@ -45,6 +48,10 @@ class Workload:
         self.calls_left -= 1
         if not self.transactions:
             return self._propose(process)
+        if self._waiting() and self.rng.random() < 0.4:
+            return self._confirm(process)
+        if self._applied() and self.rng.random() < 0.3:
+            return self._undo(process)
         weights = [weight for weight, _ in self._choices]
         [(_, start)] = self.rng.choices(self._choices, weights)
         return start(process)
@@ -57,14 +64,20 @@ class Workload:
         if report.transaction not in self.transactions:
             self.transactions.append(report.transaction)
         self.operations += [each.operation_id for each in report.lives if each.operation_id not in self.operations]
-        if self.rng.random() < 0.7:  # noqa: PLR2004 - often enough that repeats become new writes
+        if self.rng.random() < 0.7:
             self.world.start(task.process, "outcome_told", outcome_told(report))
 
-    def _start(self, process: Process, machine: Steps[Any], name: str, wanted: tuple[str, ...] = ()) -> Task:
-        return self.world.start(process, name, machine, wanted=wanted)
+    def _waiting(self) -> list[str]:
+        return [name for name in self.transactions if self.world.standing(name) is State.OPEN]
+
+    def _applied(self) -> list[str]:
+        return [name for name in self.operations if self.world.standing(name) is State.APPLIED]
+
+    def _start(self, process: Process, machine: Steps[Any], name: str) -> Task:
+        return self.world.start(process, name, machine)
 
     def _ask(self) -> Ask:
-        is_confirmed, expires, again = self.rng.random() < 0.5, self.rng.random() < 0.1, self.rng.random() < 0.2  # noqa: PLR2004
+        is_confirmed, expires, again = self.rng.random() < 0.6, self.rng.random() < 0.05, self.rng.random() < 0.2
         return Ask(
             "agent",
             confirmed_by="operator" if is_confirmed else None,
@@ -72,21 +85,22 @@ class Workload:
             again=again,
         )
 
-    def _request(self) -> WriteRequest:
-        kind = self.rng.choice(KINDS)
+    def _request(self, key: str) -> WriteRequest:
+        is_there = self.world.surface.content(f"sim:{key.lower()}") is not None
+        kinds = KINDS_THERE if is_there else KINDS_ABSENT
+        kind = self.rng.choice(kinds if self.rng.random() < 0.9 else KINDS_THERE + KINDS_ABSENT)
         text = self.rng.choice(TEXTS)
         fields = {} if kind is OperationKind.ARCHIVE else {"text": text, "note": f"note of {text}"}
-        return WriteRequest(kind, "sim", self.rng.choice(KEYS), fields=fields)
+        return WriteRequest(kind, "sim", key, fields=fields)
 
     def _propose(self, process: Process) -> Task:
-        requests = [self._request() for _ in range(self.rng.choice((1, 1, 1, 2, 3)))]
-        if self.world.kind == "ledger" and len(requests) == 1 and self.rng.random() < 0.1:  # noqa: PLR2004
-            requests *= 2
-        return self._start(process, propose(requests, self._ask()), "propose", ("any",))
+        chosen = self.rng.sample(KEYS, self.rng.choice((1, 1, 1, 2, 3)))
+        keys = [key.upper() if self.rng.random() < 0.2 else key for key in chosen]
+        return self._start(process, propose([self._request(key) for key in keys], self._ask()), "propose")
 
     def _confirm(self, process: Process) -> Task:
-        waiting = [t for t in self.transactions if self.world.standing(t) is State.OPEN]
-        return self._start(process, confirm(self.rng.choice(waiting or self.transactions), by="person"), "confirm")
+        name = self.rng.choice(self._waiting() or self.transactions)
+        return self._start(process, confirm(name, by="person"), "confirm")
 
     def _decline(self, process: Process) -> Task:
         machine = decline(self.rng.choice(self.transactions), by="person", reason="not now")
@@ -96,8 +110,9 @@ class Workload:
         return self._start(process, check(self.rng.choice(self.transactions)), "check")
 
     def _undo(self, process: Process) -> Task:
-        applied = [o for o in self.operations if self.world.standing(o) is State.APPLIED]
-        name = self.rng.choice(applied[-2:] or self.operations)
+        name = self.rng.choice(self._applied()[-2:] or self.operations)
+        if self.rng.random() < 0.3:  # two people have the same idea
+            self._start(process, undo(name, self._ask()), "undo")
         return self._start(process, undo(name, self._ask()), "undo")
 
     def _attest(self, process: Process) -> Task:

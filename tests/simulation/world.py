@@ -15,9 +15,10 @@ from amends.broker.step import Commit, Send, Step
 from amends.contract import State, render_outcome
 from amends.errors import JournalError
 from amends.journal import MemoryJournal
+from amends.ports import OpenSubject
 from amends.testing import FakeClock, FakeIds
 from tests.simulation.history import History, Recorded, Refused, TaskRecord, Told
-from tests.simulation.surface import Fate, FakeSurface
+from tests.simulation.surface import FakeSurface, Fate
 
 LEASE_AND_MORE_MS = 61_000
 """After that much time, a living process that does not move may be taken over."""
@@ -71,13 +72,14 @@ class SimulatedWorld:
     """(number of the step, how): planned crashes, in order."""
     steps_done: int = 0
     sends_at: list[int] = field(default_factory=list)
+    is_split_past_the_end: bool = False
     surface: FakeSurface = field(init=False)
     _seen: int = 0
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.kind, self.history)
 
-    # --- processes and time --------------------------------------------------------------------------------------------
+    # --- processes and time ------------------------------------------------------------------------------------------
 
     def process(self) -> Process:
         """Start a process."""
@@ -115,11 +117,11 @@ class SimulatedWorld:
             if task.record.stopped_at is None:
                 task.record.stopped_at = self.tick
 
-    # --- machines ----------------------------------------------------------------------------------------------------------
+    # --- machines ----------------------------------------------------------------------------------------------------
 
-    def start(self, process: Process, name: str, machine: Steps[Any], *, wanted: tuple[str, ...] = ()) -> Task:
+    def start(self, process: Process, name: str, machine: Steps[Any]) -> Task:
         """Start a machine in `process`; nothing of it is done yet."""
-        record = TaskRecord(len(self.history.tasks) + 1, name, process.journal.process_id, self.tick, wanted)
+        record = TaskRecord(len(self.history.tasks) + 1, name, process.journal.process_id, self.tick)
         self.history.tasks.append(record)
         task = Task(record, process, machine)
         self.tasks.append(task)
@@ -159,27 +161,30 @@ class SimulatedWorld:
             self.advance(task)
         return task.ended if isinstance(task.ended, Report) else None
 
-    def run(self, process: Process, name: str, machine: Steps[Any], *, wanted: tuple[str, ...] = ()) -> Report | None:
+    def run(self, process: Process, name: str, machine: Steps[Any]) -> Report | None:
         """Run a machine from its first to its last step."""
-        return self.finish(self.start(process, name, machine, wanted=wanted))
+        return self.finish(self.start(process, name, machine))
 
     def standing(self, subject: str) -> State | None:
         """Give the recorded state of a subject."""
         standing = self.processes[0].journal._store.standing(subject)
         return standing.state if standing else None
 
-    # --- the end -----------------------------------------------------------------------------------------------------------
+    # --- the end -----------------------------------------------------------------------------------------------------
 
     def settle_everything(self) -> None:
         """Without faults from here on: a new process checks what is open, until nothing moves any more."""
         process = self.process()
-        before = -1
-        while before != len(self.history.recorded):
-            before = len(self.history.recorded)
+        before: list[OpenSubject] | None = None
+        while (now := process.journal.open()) != before:
+            before = now
             self.clock.advance(LEASE_AND_MORE_MS)
-            transactions = [row.transaction or row.subject for row in process.journal.open()]
-            for transaction in dict.fromkeys(transactions):
-                self.run(process, "check", check(transaction))
+            self.check_everything(process)
+
+    def check_everything(self, process: Process) -> None:
+        """Have `process` check whatever is open."""
+        for transaction in dict.fromkeys(row.transaction or row.subject for row in process.journal.open()):
+            self.run(process, "check", check(transaction))
 
     def run_out_of_time(self) -> None:
         """Let everything that can still land do so."""
@@ -188,7 +193,7 @@ class SimulatedWorld:
             self.surface.tick = self.tick
             self.surface.land(request)
 
-    # --- the parts -------------------------------------------------------------------------------------------------------
+    # --- the parts ---------------------------------------------------------------------------------------------------
 
     def _ports(self, process: Process) -> World:
         return World(process.journal, {"sim": self.surface}, self.clock, self.ids)

@@ -75,8 +75,8 @@ def test_both_forms_of_an_umlaut_are_two_files_where_the_folder_says_so(desk: De
 def test_a_name_that_could_mean_two_files_is_refused(desk: Desk) -> None:
     """A third spelling of two files that look the same names neither of them."""
     mixed = "ü" + unicodedata.normalize("NFD", "ü") + ".md"
-    for form in ("NFC", "NFD"):
-        desk.path(unicodedata.normalize(form, mixed))  # type: ignore[arg-type]
+    desk.path(unicodedata.normalize("NFC", mixed))
+    desk.path(unicodedata.normalize("NFD", mixed))
     with pytest.raises(TargetError, match="could mean any of 2 files") as caught:
         desk.plan(EDIT, mixed, text="x")
     assert "code points" in str(caught.value.hint)
@@ -142,7 +142,7 @@ def test_a_link_is_not_archived_in_place_of_its_file(desk: Desk) -> None:
     """Which of the two is meant can't be known, and the message says how to say it."""
     desk.path("real.md")
     (desk.root / "link.md").symlink_to("real.md")
-    with pytest.raises(TargetError, match="symbolic link to 'real.md'") as caught:
+    with pytest.raises(TargetError, match=r"symbolic link to 'real\.md'") as caught:
         desk.plan(ARCHIVE, "link.md")
     assert caught.value.hint == "name the real file"
 
@@ -211,7 +211,7 @@ def test_what_is_no_target_is_refused_with_reason_and_next_step(desk: Desk, kind
         with pytest.raises(TargetError, match=reason) as caught:
             desk.files().plan(request, desk.blobs)
         assert caught.value.hint, key
-        assert repr(key)[1:20] in str(caught.value) or f"notes:{key}" in str(caught.value)
+        assert repr(key)[1:20] in str(caught.value) or f"notes:{key}" in str(caught.value) or not key
     assert not (desk.root / ".amends").exists()
 
 
@@ -251,9 +251,9 @@ def test_one_of_several_names_of_a_file_is_not_replaced(desk: Desk) -> None:
     """The rename would give this name new bytes and leave the old ones under the others."""
     path = desk.path("one.md")
     (desk.root / "two.md").hardlink_to(path)
-    for kind, request in ((EDIT, {"text": "x"}), (UPLOAD, {"local_file": str(path)})):
+    for kind in (EDIT, UPLOAD):
         with pytest.raises(TargetError, match="has 2 names; replacing it would split them") as caught:
-            desk.plan(kind, "one.md", **request)
+            desk.plan(kind, "one.md", text="x", local_file=str(path))
         assert caught.value.hint
 
 

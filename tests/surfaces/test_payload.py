@@ -21,11 +21,11 @@ from tests.surfaces.fault import watched
 @pytest.mark.requirement("files:payload:document")
 def test_text_and_base64_give_the_same_bytes(desk: Desk) -> None:
     """Text is for people, base64 for everything that is not UTF-8."""
-    for key, fields in {
-        "a.md": {"text": "ä\r\n"},
-        "b.md": {"base64": base64.b64encode("ä\r\n".encode()).decode()},
+    encoded = base64.b64encode("ä\r\n".encode()).decode()
+    for key, plan in {
+        "a.md": desk.plan(CREATE, "a.md", text="ä\r\n"),
+        "b.md": desk.plan(CREATE, "b.md", base64=encoded),
     }.items():
-        plan = desk.plan(CREATE, key, **fields)
         desk.files().send(desk.prepare(plan))
         assert (desk.root / key).read_bytes() == b"\xc3\xa4\r\n"
         assert plan.operation.postcondition == (Fact(f"notes:{key}", "content", digest(b"\xc3\xa4\r\n")),)
@@ -248,8 +248,14 @@ def test_everything_is_synced_before_the_landing_and_named_after_it(desk: Desk) 
         calls.append(name)
         return carry_out()
 
-    attempt = desk.prepared(EDIT, "plan.md", files=desk.files(watched(Syscalls(), log)), text="x")
+    files = desk.files(watched(Syscalls(), log))
+    desk.prepared(EDIT, "plan.md", files=files, text="x")
+    calls.clear()
+    attempt = desk.prepared(EDIT, "plan.md", files=files, text="x")
     assert calls[-2:] == ["fsync", "fsync"]
     calls.clear()
     desk.files(watched(Syscalls(), log)).send(attempt)
     assert calls == ["rename_exchange", "fsync", "rename_noreplace", "fsync", "fsync"]
+    calls.clear()
+    desk.files(watched(Syscalls(), log)).fence(attempt)
+    assert calls == ["rename_noreplace", "fsync", "fsync", "fsync", "fsync"]

@@ -19,19 +19,19 @@ class Busy(Syscalls):
         self.path, self.times = path, times
 
     def open(self, folder_fd: int, name: str) -> int:
-        fd = super().open(folder_fd, name)
+        opened = super().open(folder_fd, name)
         real_fstat = os.fstat
 
-        def fstat(looked_at: int) -> os.stat_result:
-            seen = real_fstat(looked_at)
-            if looked_at == fd and self.times > 0:
+        def fstat(fd: int) -> os.stat_result:
+            seen = real_fstat(fd)
+            if fd == opened and self.times > 0:
                 self.times -= 1
                 with open(self.path, "ab") as file:
                     file.write(b"more\n")
             return seen
 
         os.fstat = fstat
-        return fd
+        return opened
 
 
 @pytest.mark.requirement("files:read:fields")
@@ -81,6 +81,15 @@ def test_what_is_no_file_any_more_reads_as_unreadable(desk: Desk) -> None:
     }.items():
         seen = desk.files().read(f"notes:{target}")
         assert (seen.presence, seen.detail) == (Presence.UNREADABLE, detail)
+
+
+@pytest.mark.requirement("files:read:unreadable")
+def test_a_pipe_that_takes_the_place_of_a_file_does_not_block_the_read(desk: Desk) -> None:
+    """Between the look and the opening a pipe may come, and its other end never."""
+    os.mkfifo(desk.root / "pipe")
+    folder = os.open(desk.root, os.O_RDONLY)
+    os.close(Syscalls().open(folder, "pipe"))
+    os.close(folder)
 
 
 @pytest.mark.requirement("files:read:unreadable")

@@ -6,7 +6,7 @@ It knows ports, never an implementation of one; `amends.assembly` joins them.
 from .driver import Interrupted, drive, drive_async
 from .life import Life
 from .step import Step, Steps, World
-from .transaction import Ask, Report, attest, check, confirm, decline, find, outcome_told, propose, undo
+from .transaction import Ask, Report, attest, check, confirm, decline, find, outcome_told, plan, propose, undo
 
 __all__ = [
     "Ask",
@@ -24,6 +24,7 @@ __all__ = [
     "drive_async",
     "find",
     "outcome_told",
+    "plan",
     "propose",
     "undo",
 ]

@@ -6,13 +6,15 @@ a task does not cancel the write that it waits for.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import threading
 from types import FrameType, TracebackType
-from typing import Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from .step import Step, Steps, T, World
+
+if TYPE_CHECKING:
+    import asyncio  # loaded by those who use it: the command line starts faster without it
 
 
 class Interrupted(KeyboardInterrupt, Generic[T]):
@@ -98,6 +100,8 @@ async def drive_async(world: World, machine: Steps[T]) -> T:
     Steps are performed in worker threads, one after the other. Cancelling the caller leaves the machine running: the
     write ends and is recorded, and only its answer goes untold.
     """
+    import asyncio
+
     task = asyncio.ensure_future(_performed(world, machine))
     _running.add(task)
     task.add_done_callback(_running.discard)
@@ -105,6 +109,8 @@ async def drive_async(world: World, machine: Steps[T]) -> T:
 
 
 async def _performed(world: World, machine: Steps[T]) -> T:
+    import asyncio
+
     answer: Any = None
     error: Exception | None = None
     while True:

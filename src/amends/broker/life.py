@@ -101,6 +101,11 @@ class Life:
         return self.state in HOLDING
 
     @property
+    def holds_claims(self) -> bool:
+        """Say whether what it claimed is still held: until an event says that the attempt can't land any more."""
+        return self.key is not None and not any(event.releases for event in self.events)
+
+    @property
     def is_delivered(self) -> bool:
         """Say whether somebody was told the outcome."""
         return any(event.happened is Happened.DELIVERED for event in self.events)

@@ -16,6 +16,7 @@ safety argument, so each line here keeps an invariant:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
@@ -93,8 +94,7 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
     try:
         yield from do(Commit((*pending, intended)))
     except (ClaimHeldError, LostRaceError) as conflict:
-        yield from do(SetFence(attempt))
-        yield from do(Tidy(attempt))
+        yield from _drop(attempt)
         if isinstance(conflict, LostRaceError):
             return (yield from recall(life.operation_id))
         held = Answer(
@@ -103,6 +103,11 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
         return (yield from conclude(life, held, pending=pending, closing=closing))
     life = life.followed_by([intended])
 
+    if life.reverses is not None:
+        reversed_life = yield from recall(life.reverses)
+        if reversed_life.undone_by is not None:  # asked only now: the claims keep every other undo of it out
+            twice = Answer(Evidence.NEVER_SENT, reason=f"it was undone already, by operation {reversed_life.undone_by}")
+            return (yield from conclude(life, twice, closing=closing))
     current = yield from recall(life.operation_id)
     if current.state is not State.EXECUTING or current.epoch != life.epoch:
         return current
@@ -141,6 +146,18 @@ def settle(life: Life, *, closing: Closing) -> Steps[Life]:
     if outcome_of(answer.evidence) is WriteOutcome.AMBIGUOUS:
         return (yield from _undecided(life, answer, closing=closing))
     return (yield from conclude(life, answer, closing=closing))
+
+
+def quiesce(life: Life) -> Steps[None]:
+    """Free the claims of a decided write whose attempt could still land, if its fence rules that out by now."""
+    try:
+        answer = yield from do(SetFence(life.attempt))
+    except Exception:
+        return
+    if answer.is_quiescent:
+        moment = yield from do(Now())
+        quiesced = Event(life.operation_id, Happened.QUIESCED, moment.now_ms, epoch=life.epoch, releases=True)
+        yield from do(Commit((quiesced,)))
 
 
 def may_settle(life: Life) -> Steps[bool]:
@@ -234,7 +251,8 @@ def record(
         except LostRaceError:
             return (yield from recall(life.operation_id))
     if happened is Happened.FAILED and life.key is not None and is_quiescent:
-        yield from do(Tidy(life.attempt))
+        with contextlib.suppress(Exception):
+            yield from do(Tidy(life.attempt))
     return ended
 
 
@@ -264,6 +282,13 @@ def _undecided(life: Life, answer: Answer, *, closing: Closing) -> Steps[Life]:
         if life.operation.holds(seen):
             return (yield from conclude(life, replace(answer, evidence=Evidence.OBSERVED), closing=closing))
     return (yield from record(life, Happened.CLOSED, _said(answer, None), True, closing=closing))
+
+
+def _drop(attempt: Attempt) -> Steps[None]:
+    """Drop what was prepared for an attempt that has no intent; what can't be dropped does no harm."""
+    with contextlib.suppress(Exception):
+        yield from do(SetFence(attempt))
+        yield from do(Tidy(attempt))
 
 
 def _said(answer: Answer, after: Observation | None) -> dict[str, Json]:

@@ -19,7 +19,7 @@ from amends.ports import Event, Plan, WriteRequest
 from amends.recovery.fingerprint import confirmation_digest, digest, fingerprint
 
 from .life import Life, plan_data
-from .machine import Closing, conclude, execute, judge, may_settle, recall, record, settle
+from .machine import Closing, conclude, execute, judge, may_settle, quiesce, recall, record, settle
 from .step import Commit, ListOpen, MakePlan, Match, Moment, Name, Now, PlanUndo, Read, Recall, Steps, do
 
 
@@ -59,16 +59,22 @@ class Report:
         return tuple(life for life in self.lives if life.state in states)
 
 
+def plan(requests: Sequence[WriteRequest]) -> Steps[list[Plan]]:
+    """Plan `requests` as one transaction; nothing is recorded. Raises MisuseError for what can't be asked."""
+    plans: list[Plan] = []
+    for request in requests:
+        plans.append((yield from do(MakePlan(request))))
+    _reject_overlaps(plans)
+    return plans
+
+
 def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
     """Plan `requests` as one transaction and record it; carry it out at once where the confirmation came with it.
 
     What is still under way with the same payload is joined: nothing new is recorded and nothing is sent. A
     transaction whose facts all hold is complete without a confirmation, since nothing would be sent.
     """
-    plans: list[Plan] = []
-    for request in requests:
-        plans.append((yield from do(MakePlan(request))))
-    _reject_overlaps(plans)
+    plans = yield from plan(requests)
     if not ask.again:
         joined = yield from _join(plans)
         if joined is not None:
@@ -132,7 +138,10 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
 
     moment = yield from do(Now())
     if _is_expired(report, moment):
-        yield from _withdraw(report, Happened.EXPIRED, {}, moment)
+        try:
+            yield from _withdraw(report, Happened.EXPIRED, {}, moment)
+        except LostRaceError:
+            return (yield from confirm(subject, by=by, shown_digest=shown_digest))
         raise ProposalError(f"{report.transaction} expired before it was confirmed", hint="propose it again")
     for life in report.lives:
         if confirmation_digest(life.operation, life.plan.payload, life.plan.shown) != life.digest:
@@ -148,7 +157,10 @@ def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
     if not report.waiting(State.PROPOSED, State.CONFIRMED):
         raise ProposalError(f"{report.transaction} has nothing left to decline: it is {report.state}")
     moment = yield from do(Now())
-    return (yield from _withdraw(report, Happened.DECLINED, {"by": by, "reason": reason}, moment))
+    try:
+        return (yield from _withdraw(report, Happened.DECLINED, {"by": by, "reason": reason}, moment))
+    except LostRaceError:
+        return (yield from decline(subject, by=by, reason=reason))
 
 
 def check(subject: str) -> Steps[Report]:
@@ -157,6 +169,9 @@ def check(subject: str) -> Steps[Report]:
     for place, life in enumerate(report.lives):
         if (yield from may_settle(life)):
             yield from settle(life, closing=_closing(report, place))
+            report = yield from find(report.transaction)
+        elif life.state in (State.APPLIED, State.FAILED) and life.holds_claims:
+            yield from quiesce(life)
             report = yield from find(report.transaction)
     moment = yield from do(Now())
     closing = _closing_events(report, report.lives, moment.now_ms)
@@ -204,9 +219,9 @@ def find(subject: str) -> Steps[Report]:
     if identity.startswith("op_"):
         identity = events[0].data["transaction"]
         events = yield from do(Recall(identity))
-    lives: list[Life] = []
-    for operation_id in events[0].data["operations"]:
-        lives.append((yield from recall(operation_id)))
+    lives = yield from _recall_all(events[0].data["operations"])
+    if 0 < sum(life.state is State.PROPOSED for life in lives) < len(lives):
+        lives = yield from _recall_all(events[0].data["operations"])  # they are decided together: it was just then
     state = fold(event.happened for event in events) or State.OPEN
     return Report(identity, events[0].data["title"], state, events[-1].epoch, tuple(lives))
 
@@ -274,12 +289,23 @@ def _confirmed(report: Report, by: str, moment: Moment) -> tuple[Report, list[Ev
 
 
 def _run(report: Report, pending: Sequence[Event]) -> Steps[Report]:
-    """Carry out the confirmed writes in order, up to the first that is neither applied nor already so."""
+    """Carry out the confirmed writes in order, up to the first that is neither applied nor already so.
+
+    A journal that fails after the first of them was sent ends the run, but is not raised: that would say that
+    nothing was sent.
+    """
     lives = list(report.lives)
+    was_sent = False
     for place, life in enumerate(lives):
         if life.state is State.CONFIRMED:
             closing = _closing(replace(report, lives=tuple(lives)), place)
-            lives[place] = yield from execute(life, pending=pending, closing=closing)
+            try:
+                lives[place] = yield from execute(life, pending=pending, closing=closing)
+            except JournalError:
+                if not was_sent:
+                    raise
+                break
+            was_sent = was_sent or lives[place].key is not None
             pending = []
         if not lives[place].is_done:
             break
@@ -290,7 +316,10 @@ def _run(report: Report, pending: Sequence[Event]) -> Steps[Report]:
 
 
 def _withdraw(report: Report, happened: Happened, data: dict[str, str], moment: Moment) -> Steps[Report]:
-    """End what was not sent of a transaction: declined, superseded or expired."""
+    """End what was not sent of a transaction: declined, superseded or expired.
+
+    Raises LostRaceError if somebody else decided it since `report`.
+    """
     events = [
         Event(life.operation_id, happened, moment.now_ms, dict(data), epoch=life.epoch)
         for life in report.waiting(State.PROPOSED, State.CONFIRMED)
@@ -349,11 +378,16 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
         life = next(life for life in report.lives if life.operation_id == row.subject)
         if life.state is State.PROPOSED:
             if _is_expired(report, moment):
-                yield from _withdraw(report, Happened.EXPIRED, {}, moment)
-                continue
-            if life.digest != confirmation_digest(plan.operation, plan.payload, plan.shown):
-                yield from _withdraw(report, Happened.SUPERSEDED, {"reason": "the target changed since"}, moment)
-                continue
+                ending, data = Happened.EXPIRED, {}
+            elif life.digest != confirmation_digest(plan.operation, plan.payload, plan.shown):
+                ending, data = Happened.SUPERSEDED, {"reason": "the target changed since"}
+            else:
+                return replace(report, is_joined=True)
+            try:
+                yield from _withdraw(report, ending, data, moment)
+            except LostRaceError:
+                return (yield from _join(plans))
+            continue
         return replace(report, is_joined=True)
     return None
 
@@ -376,6 +410,13 @@ def _reject_overlaps(plans: Sequence[Plan]) -> None:
                     hint="write to each target once, or make two documents",
                 )
             places[target] = place
+
+
+def _recall_all(operation_ids: Sequence[str]) -> Steps[list[Life]]:
+    lives: list[Life] = []
+    for operation_id in operation_ids:
+        lives.append((yield from recall(operation_id)))
+    return lives
 
 
 def _one(subject: str) -> Steps[Life]:

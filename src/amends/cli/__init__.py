@@ -4,6 +4,21 @@ Exit codes of verbs that may send: 0 applied or complete, 1 failed, 2 misuse, 3 
 5 journal or settings unusable and nothing sent, 6 proposed and awaiting a person. Of the others, 0 is done as asked.
 """
 
-from .app import main
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code; Ctrl-C while it still loads is no stack trace either."""
+    try:
+        from .fault import run, steady_streams
+
+        steady_streams()
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted: nothing was sent.\n")
+        code = 1
+    sys.exit(code)
+
 
 __all__ = ["main"]

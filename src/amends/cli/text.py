@@ -1,8 +1,10 @@
-"""What commands print for people. Colours only on a terminal; names of targets are never taken for markup."""
+"""What commands print for people: a transaction, a proposal, the inbox, the log, a life, a verification.
+
+Sentences about outcomes come from the contract's phrasebook; here they only get their place on the screen.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -10,13 +12,15 @@ from rich.console import Console
 from rich.text import Text
 
 from amends.broker import Life, Report
-from amends.contract.lifecycle import Happened, State
-from amends.contract.message import printable
-from amends.contract.operation import ABSENT, Observation, Presence
+from amends.contract.lifecycle import State
 from amends.contract.outcome import Evidence
-from amends.ports import Event, Plan
+from amends.ports import Plan, Verification
+from amends.settings import Settings
 
-from .shape import Located, is_undoable, next_command, unsent_text, verdict
+from .command import Located
+from .story import story
+from .terminal import bold, say
+from .verdict import is_undoable, unsent_text, verdict
 
 _STYLES = {
     State.APPLIED: "green",
@@ -31,74 +35,84 @@ _STYLES = {
     State.OPEN: "cyan",
 }
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+_STATE_CHARS = max(map(len, State))
+_INDENT = " " * _STATE_CHARS
 
 
-def say(*parts: str | Text, console: Console | None = None) -> None:
-    """Print one line; plain strings are printed as they are."""
-    (console or out).print(*parts, markup=False, emoji=False)
+def _styled(state: State, text: str) -> Text:
+    return Text(text, style=_STYLES.get(state, "dim"))
 
 
-def styled(state: State, text: str | None = None) -> Text:
-    """Give `text` in the colour of `state`; without a text, the state's own name."""
-    return Text(text or state, style=_STYLES.get(state, "dim"))
+def tell(report: Report, located: Located, *, remark: str | None = None, console: Console | None = None) -> None:
+    """Print a transaction: each write with its outcome in its own sentence, then the verdict and the next step.
 
-
-def tell(report: Report, located: Located) -> None:
-    """Print a transaction: each write with its outcome in its own sentence, then the verdict and the next step."""
-    if report.is_joined:
-        say("Nothing was sent now: this was asked for before, and here is how that stands.")
-        if not next_command(report, located):
-            say("To do it once more all the same: add --again.")
-    if len(report.lives) > 1:
-        say(f"{printable(report.title) or 'Transaction'}  ({report.transaction})")
+    `remark` says why this is told now; of a joined one that is said anyway.
+    """
+    following = located.next(report)
+    if remark:
+        say(remark, console=console)
+    elif report.is_joined:
+        say("Nothing was sent now: this was asked for before, and here is how that stands.", console=console)
+        if not following:
+            say("To do it once more all the same: add --again.", console=console)
+    is_list = len(report.lives) > 1
+    if is_list:
+        say(bold(f"{report.title or 'Transaction'}  ({report.transaction})"), console=console)
     for life in report.lives:
-        _tell_write(life, located, is_listed=len(report.lives) > 1)
-    if len(report.lives) > 1:
-        say(styled(report.state, verdict(report)))
-    following = next_command(report, located)
+        _tell_write(life, located, console=console)
+    if is_list:
+        say(_styled(report.state, verdict(report)), console=console)
     if following:
-        say(f"Next: {following}")
+        say(f"Next: {following}", console=console)
 
 
-def _tell_write(life: Life, located: Located, *, is_listed: bool) -> None:
+def tell_all(reports: list[Report], located: Located) -> None:
+    """Print what became of everything that was checked."""
+    for report in reports:
+        tell(report, located)
+    if not reports:
+        say("Nothing may have applied; there is nothing to check.")
+
+
+def _tell_write(life: Life, located: Located, *, console: Console | None = None) -> None:
     message = located.message(life)
-    indent = "  " if is_listed else ""
-    say(Text(indent), styled(life.state, f"{life.state:<9}"), message.text if message else unsent_text(life))
-    if life.state is State.APPLIED and is_undoable(life):
-        say(f"{indent}          Undo: {located('undo', life.operation_id)}")
+    label = "as asked" if life.evidence is Evidence.ALREADY_SO else life.state
+    style = State.COMPLETE if life.evidence is Evidence.ALREADY_SO else life.state
+    say(_styled(style, f"{label:<{_STATE_CHARS}}"), message.text if message else unsent_text(life), console=console)
+    if is_undoable(life):
+        say(f"{_INDENT} Undo: {located('undo', life.operation_id)}", console=console)
 
 
 def tell_plans(plans: Iterable[tuple[Plan, str]]) -> None:
     """Print what a dry run found."""
     for plan, preview in plans:
-        operation = plan.operation
-        say(Text(f"Would {operation.kind} {printable(operation.target)}", style="bold"), f"({plan.guarantee.level})")
-        if operation.holds(plan.shown):
+        say(bold(f"Would {plan.operation.kind} {plan.operation.target}"), f"({plan.guarantee.level})")
+        if plan.operation.holds(plan.shown):
             say("  It is already as asked; nothing would be sent.")
-        for line in preview.splitlines():
-            say("  " + printable(line))
-        for warning in plan.warnings:
-            say("  Note: " + printable(warning))
-        if not plan.undoable:
-            say("  This could not be undone.")
+        _tell_preview(plan, preview)
     say("Nothing was recorded and nothing was sent.")
 
 
-def tell_proposal(report: Report, previews: Iterable[str]) -> None:
-    """Print what a person is asked to confirm."""
+def tell_proposal(report: Report, previews: Iterable[tuple[Life, str]], *, console: Console) -> None:
+    """Print what a person is asked to decide on."""
     if report.title:
-        say(Text(printable(report.title), style="bold"))
-    for life, preview in zip(report.lives, previews, strict=True):
+        say(bold(report.title), console=console)
+    for life, preview in previews:
         operation = life.operation
-        say(f"{operation.kind} {printable(operation.target)}  ({life.plan.guarantee.level}), asked by {life.proposer}")
-        for line in preview.splitlines():
-            say("  " + printable(line))
-        for warning in life.plan.warnings:
-            say("  Note: " + printable(warning))
-        if not life.plan.undoable:
-            say("  This could not be undone.")
+        say(
+            f"{operation.kind} {operation.target}  ({life.plan.guarantee.level}), asked by {life.proposer}",
+            console=console,
+        )
+        _tell_preview(life.plan, preview, console=console)
+
+
+def _tell_preview(plan: Plan, preview: str, *, console: Console | None = None) -> None:
+    for line in preview.splitlines():
+        say("  " + line, console=console)
+    for warning in plan.warnings:
+        say("  Note: " + warning, console=console)
+    if not plan.undoable:
+        say("  This could not be undone.", console=console)
 
 
 def tell_inbox(reports: list[Report], located: Located, journal: str) -> None:
@@ -108,13 +122,15 @@ def tell_inbox(reports: list[Report], located: Located, journal: str) -> None:
         "May have applied": [r for r in reports if r.waiting(State.EXECUTING, State.AMBIGUOUS, State.CLOSED)],
         "BLOCKED / NOT COMPLETE": [r for r in reports if r.state is State.BLOCKED and len(r.lives) > 1],
     }
+    told: set[str] = set()
     for heading, found in headings.items():
-        if not found:
-            continue
-        say(Text(heading, style="bold"))
-        for report in found:
+        fresh = [report for report in found if report.transaction not in told]
+        if fresh:
+            say(bold(heading))
+        for report in fresh:
+            told.add(report.transaction)
             say(f"  {summary(report)}")
-            say(f"    {next_command(report, located)}")
+            say(f"    {located.next(report)}")
     if not reports:
         say("Nothing waits: nothing to confirm, nothing that may have applied, nothing BLOCKED.")
     say(Text(f"Journal: {journal}", style="dim"))
@@ -124,8 +140,8 @@ def summary(report: Report) -> str:
     """Give one line about a transaction."""
     first = report.lives[0].operation
     more = f" and {len(report.lives) - 1} more" if len(report.lives) > 1 else ""
-    title = f"{printable(report.title)}: " if report.title else ""
-    return f"{title}{first.kind} {printable(first.target)}{more}"
+    title = f"{report.title}: " if report.title else ""
+    return f"{title}{first.kind} {first.target}{more}"
 
 
 def tell_log(reports: Iterable[Report]) -> None:
@@ -136,87 +152,44 @@ def tell_log(reports: Iterable[Report]) -> None:
             say(
                 clock(life.events[0].at_ms),
                 life.operation_id,
-                styled(life.state, f"{life.state}{because}"),
-                f"{life.operation.kind} {printable(life.operation.target)}",
+                _styled(life.state, f"{life.state}{because}"),
+                f"{life.operation.kind} {life.operation.target}",
             )
 
 
-def tell_life(life: Life, located: Located) -> None:
-    """Print an operation's life line by line: asked, read, recorded, sent, answered, concluded, with evidence."""
-    say(
-        Text(life.operation_id, style="bold"),
-        f"{life.operation.kind} {printable(life.operation.target)}  ({life.plan.guarantee.level})",
-    )
-    for event in life.events:
-        for word, what in _lines(event, life):
-            say(f"  {clock(event.at_ms)}  {word:<10} {printable(what)}")
-    _tell_write(life, located, is_listed=False)
+def tell_story(report: Report, located: Located) -> None:
+    """Print the life of each write line by line, and how the transaction stands."""
+    for life in report.lives:
+        operation = life.operation
+        say(bold(life.operation_id), f"{operation.kind} {operation.target}  ({life.plan.guarantee.level})")
+        for line in story(life):
+            say(f"  {clock(line.at_ms)}  {line.word:<10} {line.what}")
+        _tell_write(life, located)
+    if len(report.lives) > 1:
+        say(_styled(report.state, verdict(report)))
+    following = located.next(report)
+    if following and f" show {report.transaction}" not in following and not report.waiting(State.CLOSED):
+        say(f"Next: {following}")
 
 
-def _lines(event: Event, life: Life) -> list[tuple[str, str]]:
-    data = event.data
-    match event.happened:
-        case Happened.PROPOSED:
-            facts = ", ".join(
-                f"{fact.field} = {'absent' if fact.value == ABSENT else fact.value}"
-                for fact in life.operation.postcondition
-            )
-            lines = [("asked", f"by {life.proposer}: {facts}"), ("read", _seen(life.plan.shown))]
-            return [*lines, ("bound", f"to what will be sent and was shown: {life.digest}")]
-        case Happened.CONFIRMED:
-            return [("confirmed", f"by {data['by']}")]
-        case Happened.INTENDED:
-            lines = [("read", _seen(life.before)), ("recorded", f"the intent, epoch {event.epoch}, key {data['key']}")]
-            return [*lines, ("sent", _sent(life))]
-        case Happened.TAKEN_OVER:
-            return [("taken over", f"by {data['owner']}, epoch {event.epoch}: its sender was gone or too long at it")]
-        case Happened.FENCE_STARTED:
-            return [("fenced", "so that it can't land from here on; then looked whether it had")]
-        case Happened.ANSWER_LOST:
-            return [("answered", f"nothing that proves anything: {data['reason'] or 'no reason given'}")]
-        case Happened.APPLIED | Happened.FAILED | Happened.CLOSED:
-            said = "; ".join(filter(None, [data.get("reason"), data.get("note")]))
-            by = f" by {data['by']}" if "by" in data else ""
-            return [("concluded", f"{event.happened} ({data['evidence']}{by}){': ' + said if said else ''}")]
-        case Happened.DELIVERED:
-            return [("told", "whoever asked")]
-        case Happened.UNDONE:
-            return [("undone", f"by operation {data['by']}")]
-        case _:
-            why = data.get("reason")
-            return [(event.happened, f"by {data.get('by', 'Amends')}{': ' + str(why) if why else ''}")]
+def tell_settings(settings: Settings) -> None:
+    """Print what new settings mean."""
+    for name, surface in settings.surfaces.items():
+        say(f"Wrote {settings.path}: targets are {name}:PATH, files in {settings.root_of(surface)}.")
+    say(f"The journal will be in {settings.journal_folder}.")
 
 
-def _sent(life: Life) -> str:
-    if life.state is State.ABANDONED:
-        return "never"
-    if life.evidence in (Evidence.ACKNOWLEDGED, Evidence.REFUSED):
-        return "once, and answered"
-    if life.evidence is Evidence.NEVER_SENT:
-        return "not: it was set aside before it could land"
-    return "at most once; whether it left is not recorded"
-
-
-def _seen(seen: Observation | None) -> str:
-    if seen is None:
-        return "nothing"
-    if seen.presence is Presence.PRESENT:
-        return "present: " + ", ".join(f"{name} = {value}" for name, value in sorted(seen.fields.items()))
-    return f"{seen.presence}{': ' + seen.detail if seen.detail else ''}"
+def tell_verification(found: Verification) -> None:
+    """Print what was read, and every fault."""
+    say(f"Read {found.events} events of {found.processes} processes and {found.blobs} kept contents.")
+    for fault in found.faults:
+        say(Text(f"FAULT: {fault}", style="bold red"))
+    if found.faults:
+        say(f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'} found.")
+    else:
+        say("No fault found.")
 
 
 def clock(at_ms: int) -> str:
     """Give a time as people here read it."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().isoformat(sep=" ", timespec="milliseconds")[:23]
-
-
-def fail(message: str, hint: str | None) -> None:
-    """Print an error and its next step."""
-    say(Text("Error:", style="bold red"), printable(message), console=err)
-    if hint:
-        say(Text("Next:", style="bold"), printable(hint), console=err)
-
-
-def is_terminal() -> bool:
-    """Say whether a person can be asked something here."""
-    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -64,9 +64,13 @@ class Happened(StrEnum):
     UNDONE = "undone"
     """A later write reversed this one."""
     OPENED = "opened"
+    RECOVERING = "recovering"
+    """A recovery joins the transaction; with what it was decided on, and what of the budget it uses up."""
     COMPLETED = "completed"
     BLOCKED = "blocked"
     WITHDRAWN = "withdrawn"
+    FOLLOWED_UP = "followed_up"
+    """A later transaction completed what this BLOCKED one did not; its verdict stands."""
 
 
 TABLE: dict[State | None, dict[Happened, State]] = {
@@ -118,12 +122,15 @@ TABLE: dict[State | None, dict[Happened, State]] = {
     State.EXPIRED: {},
     State.ABANDONED: {},
     State.OPEN: {
+        Happened.RECOVERING: State.OPEN,
         Happened.COMPLETED: State.COMPLETE,
         Happened.BLOCKED: State.BLOCKED,
         Happened.WITHDRAWN: State.WITHDRAWN,
     },
     State.COMPLETE: {},
-    State.BLOCKED: {},
+    State.BLOCKED: {
+        Happened.FOLLOWED_UP: State.BLOCKED,
+    },
     State.WITHDRAWN: {},
 }
 

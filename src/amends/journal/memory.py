@@ -20,10 +20,11 @@ from amends.contract.lifecycle import Happened
 from amends.contract.operation import Claim
 from amends.errors import ConflictError, JournalError
 from amends.ports import Clock, Event, Ids, OpenSubject, Verification
+from amends.recovery import Spent
 
 from .blob import chunks
 from .chain import Written, written
-from .rule import Standing, has_intent, judge, settle_doubt, step
+from .rule import Standing, has_intent, judge, settle_doubt, spent_by, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,10 @@ class _Store:
     def standing(self, subject: str) -> Standing | None:
         """Give where `subject` stands."""
         return self.standings.get(subject)
+
+    def spent(self, transaction: str) -> Spent:
+        """Give what the recoveries of `transaction` have used up."""
+        return spent_by(kept.item.event for kept in self.by_subject.get(transaction, []))
 
     def claimed(self, claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
         """Give all held claims: there are few, and the rule compares them."""

@@ -14,14 +14,15 @@ from typing import Protocol
 
 from amends.contract.lifecycle import HOLDING, UNSETTLED, Happened, State, after
 from amends.contract.operation import Claim
-from amends.errors import ClaimHeldError, ConflictError, LostRaceError
+from amends.errors import BudgetSpentError, ClaimHeldError, ConflictError, LostRaceError
 from amends.ports import Event, OpenSubject
+from amends.recovery import Aim, Spent, overlap
 
-ALWAYS_OPEN = UNSETTLED | {State.OPEN, State.BLOCKED}
-"""States of which there is always something left to do or to say."""
+ALWAYS_OPEN = UNSETTLED | {State.OPEN}
+"""States of which there is always something left to do."""
 
-DECIDED = frozenset({State.APPLIED, State.FAILED})
-"""States that are over as soon as somebody was told."""
+DECIDED = frozenset({State.APPLIED, State.FAILED, State.BLOCKED})
+"""States that are over as soon as somebody was told, or, of a BLOCKED one, as soon as a follow-up completed."""
 
 EPOCH_GROWS_WITH = frozenset({Happened.INTENDED, Happened.TAKEN_OVER})
 
@@ -57,6 +58,9 @@ class Recorded(Protocol):
     def standing(self, subject: str) -> Standing | None:
         """Give where `subject` stands; None if it has no event."""
 
+    def spent(self, transaction: str) -> Spent:
+        """Give what the recoveries of `transaction` have used up."""
+
     def claimed(self, claims: Sequence[Claim]) -> Iterable[tuple[str, Claim]]:
         """Give held claims with their holders: at least all that overlap one of `claims`."""
 
@@ -74,7 +78,7 @@ def step(before: Standing | None, event: Event) -> Standing:
     if event.happened is Happened.PROPOSED:
         about = (_word(event, "transaction"), _word(event, "fingerprint"), _word(event, "reverses"))
     claims = merged(event.claims) or (() if event.releases else before.claims)
-    is_delivered = before.is_delivered or event.happened is Happened.DELIVERED
+    is_delivered = before.is_delivered or event.happened in (Happened.DELIVERED, Happened.FOLLOWED_UP)
     return Standing(state, epoch, is_delivered, claims, *about, before.since)
 
 
@@ -95,6 +99,31 @@ def merged(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     return tuple(by_name.values())
 
 
+def spending(event: Event) -> Spent | None:
+    """Give what of its transaction's budget `event` uses up; None for what uses up nothing."""
+    spends = event.data.get("spends") if event.happened is Happened.RECOVERING else None
+    if spends is None:
+        return None
+    aims = frozenset(Aim(target, field) for target, field in spends["aims"])
+    return Spent(frozenset(spends["fingerprints"]), aims, 1)
+
+
+def plus(spent: Spent, more: Spent) -> Spent:
+    """Give both together. Raises BudgetSpentError where `more` is not left any more."""
+    if spent.is_exhausted or spent.fingerprints & more.fingerprints or overlap(spent.aims, more.aims):
+        raise BudgetSpentError
+    return Spent(spent.fingerprints | more.fingerprints, spent.aims | more.aims, spent.count + more.count)
+
+
+def spent_by(events: Iterable[Event]) -> Spent:
+    """Give what the events of one transaction have used up. Raises BudgetSpentError if that is more than there was."""
+    spent = Spent()
+    for event in events:
+        more = spending(event)
+        spent = spent if more is None else plus(spent, more)
+    return spent
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """Where a subject stood before a batch (None: it had no event), and where it stands after it."""
@@ -106,10 +135,15 @@ class Change:
 def judge(events: Sequence[Event], recorded: Recorded) -> dict[str, Change]:
     """Give what the batch does to each of its subjects.
 
-    Raises LostRaceError or ClaimHeldError if it may not happen, and ValueError for what is the caller's mistake.
+    Raises LostRaceError, BudgetSpentError or ClaimHeldError if it may not happen, ValueError for a mistake of ours.
     """
     changes: dict[str, Change] = {}
+    budgets: dict[str, Spent] = {}
     for event in events:
+        more = spending(event)
+        if more is not None:
+            so_far = budgets.get(event.subject) or recorded.spent(event.subject)
+            budgets[event.subject] = plus(so_far, more)
         change = changes.get(event.subject)
         before = change.after if change else recorded.standing(event.subject)
         following = step(before, event)

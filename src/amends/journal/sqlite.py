@@ -19,14 +19,15 @@ from weakref import WeakSet
 import apsw
 
 from amends.contract.operation import Claim, canonical_json
-from amends.errors import AmendsError, ClaimHeldError, ConflictError, JournalError
+from amends.errors import AmendsError, BudgetSpentError, ClaimHeldError, ConflictError, JournalError
 from amends.ports import Clock, Event, Ids, OpenSubject, Verification
+from amends.recovery import Aim, Spent
 
 from .blob import BlobFolder
 from .chain import DamagedError, Row, Written, claims_text, genesis, link, replay, standing_from, written
 from .database import JOURNAL_FILE, SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL, ask, open_database, queries, set_synchronous
 from .owner import Owner, opening, sweep
-from .rule import Change, Standing, has_intent, judge, settle_doubt
+from .rule import Change, Standing, has_intent, judge, settle_doubt, spending
 from .trouble import damaged, unusable
 from .verification import Tail, verify
 
@@ -151,6 +152,9 @@ class SqliteJournal:
             self._run("insert_event", process, n, *row, int(event.releases), prev, current)
             first.setdefault(event.subject, self._database.last_insert_rowid())
             prev = current
+            more = spending(event)
+            if more is not None:
+                self._spend(event.subject, more)
         for subject, change in changes.items():
             self._free(subject, change)
         for subject, change in changes.items():
@@ -173,6 +177,18 @@ class SqliteJournal:
             self._run("save_open_subject", subject, *state, *about, before.since if before else since)
         elif before is not None and before.is_open:
             self._run("delete_open_subject", subject)
+
+    def _spend(self, transaction: str, more: Spent) -> None:
+        """Write the budget's rows. Their constraints say again what the rule has said."""
+        try:
+            ((count,),) = self._run("recoveries_of", transaction)
+            self._run("insert_recovery", transaction, cast("int", count) + 1)
+            for name in sorted(more.fingerprints):
+                self._run("insert_spent_fingerprint", transaction, name)
+            for aim in sorted(more.aims, key=lambda each: (each.target, each.field)):
+                self._run("insert_spent_aim", transaction, aim.target, aim.field)
+        except apsw.ConstraintError as error:
+            raise BudgetSpentError from error
 
     def _take(self, subject: str, claim: Claim) -> None:
         try:
@@ -204,6 +220,15 @@ class SqliteJournal:
         """Give where `subject` stands, as the rule asks inside a commit."""
         rows = self._run("open_subject", subject)
         return self._standing_from(rows[0]) if rows else self._history(subject)[1]
+
+    def spent(self, transaction: str) -> Spent:
+        """Give what the recoveries of `transaction` have used up."""
+        ((count,),) = self._run("recoveries_of", transaction)
+        if not count:
+            return Spent()
+        fingerprints = frozenset(str(name) for (name,) in self._run("spent_fingerprints_of", transaction))
+        aims = frozenset(Aim(str(target), str(field)) for target, field in self._run("spent_aims_of", transaction))
+        return Spent(fingerprints, aims, cast("int", count))
 
     def claimed(self, claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
         """Give the held claims that may overlap: those of the same names, above them, and below subtrees."""

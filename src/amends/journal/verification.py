@@ -17,11 +17,12 @@ import apsw
 from amends.contract.operation import Claim
 from amends.errors import LostRaceError
 from amends.ports import Event, Verification
+from amends.recovery import Aim, Spent
 
 from .blob import BlobFolder
 from .chain import DamagedError, Row, genesis, standing_from
 from .database import ask, queries, scalar
-from .rule import Standing, step
+from .rule import Standing, plus, spending, step
 
 FAULTS_MAX = 100
 """A journal with more is not repaired by reading on."""
@@ -65,6 +66,7 @@ class _Reading:
         self.chains: dict[str, Tail] = {}
         self._last: bytes | None = None
         self._standings: dict[str, Standing] = {}
+        self._spent: dict[str, Spent] = {}
         self._broken: set[str] = set()
 
     def read(self, own: tuple[str, Tail | None]) -> None:
@@ -89,6 +91,7 @@ class _Reading:
         if told is not None and not is_own_there:
             self.faults.append(f"process {own_id} wrote {told.n} events; the last of them is not there")
         self._check_open()
+        self._check_budgets()
         for (text,) in ask(self._database, "PRAGMA integrity_check(10)"):
             if text != "ok":
                 self.faults.append(f"{self._path}: {text}")
@@ -123,7 +126,24 @@ class _Reading:
     def _fold(self, row: Row, event: Event) -> None:
         before = self._standings.get(row.subject)
         after = step(before, event)
+        more = spending(event)
+        if more is not None:
+            self._spent[row.subject] = plus(self._spent.get(row.subject, Spent()), more)
         self._standings[row.subject] = after if before else replace(after, since=row.seq)
+
+    def _check_budgets(self) -> None:
+        """Compare the budget's rows with what the events have used up."""
+        names = {str(name) for (name,) in ask(self._database, self._sql["all_spent"])}
+        for name in sorted(names | self._spent.keys()):
+            ((count,),) = ask(self._database, self._sql["recoveries_of"], name)
+            fingerprints = frozenset(
+                str(text) for (text,) in ask(self._database, self._sql["spent_fingerprints_of"], name)
+            )
+            rows = ask(self._database, self._sql["spent_aims_of"], name)
+            aims = frozenset(Aim(str(target), str(field)) for target, field in rows)
+            found = Spent(fingerprints, aims, cast("int", count))
+            if name not in self._broken and found != self._spent.get(name, Spent()):
+                self.faults.append(f"the recovery budget of {name} is not what its events have used up")
 
     def _check_open(self) -> None:
         """Compare the open table and the claims with what the events come to."""

@@ -9,68 +9,23 @@ Each function is one promise and gets a fresh bench. Plain asserts, no test libr
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from threading import Barrier, Thread
-from typing import Literal
 
 from amends.contract.lifecycle import Happened, State
 from amends.contract.operation import Claim
-from amends.errors import AmendsError, ClaimHeldError, ConflictError, JournalError, LostRaceError, PayloadError
+from amends.errors import ClaimHeldError, ConflictError, JournalError, LostRaceError, PayloadError
 from amends.ports import Event, Journal, OpenSubject
 
-from .fake_clock import FakeClock
-
-
-@dataclass(frozen=True, slots=True)
-class JournalBench:
-    """One journal to test. `open` opens it, each time as another process, on one and the same store.
-
-    `break_next_commit` makes the next commit of that opening fail before or after it took effect; `kill` ends that
-    opening as a SIGKILL would.
-    """
-
-    open: Callable[[], Journal]
-    break_next_commit: Callable[[Journal, Literal["before", "after"]], None]
-    kill: Callable[[Journal], None]
-    clock: FakeClock = field(default_factory=FakeClock)
-
-
-Promise = Callable[[JournalBench], None]
-
-AT_MS = 7
-NOTE = Claim("notes:a.md")
-
-
-def operation(name: str, *, upto: Happened = Happened.CONFIRMED, claims: Sequence[Claim] = (NOTE,)) -> list[Event]:
-    """Give the events of a write from its proposal to `upto`."""
-    about = {"fingerprint": f"print of {name}", "transaction": "tx_1", "reverses": None}
-    story = [
-        Event(name, Happened.PROPOSED, AT_MS, about),
-        Event(name, Happened.CONFIRMED, AT_MS),
-        Event(name, Happened.INTENDED, AT_MS, {"key": "k"}, epoch=1, claims=tuple(claims)),
-        Event(name, Happened.APPLIED, AT_MS, {"evidence": "receipt"}, epoch=1, releases=True),
-        Event(name, Happened.DELIVERED, AT_MS, epoch=1),
-    ]
-    return story[: [event.happened for event in story].index(upto) + 1]
-
-
-def refused(error: type[AmendsError] | type[ValueError], journal: Journal, *events: Event) -> Exception:
-    """See that the batch is refused with `error`, and that nothing of it is left; give the exception."""
-    subjects = {event.subject for event in events if event.subject.isprintable()}
-    before = [journal.open(), *[journal.events(subject) for subject in subjects]]
-    try:
-        journal.commit(events)
-    except error as refusal:
-        assert [journal.open(), *[journal.events(subject) for subject in subjects]] == before
-        return refusal
-    raise AssertionError(f"not refused: {events}")
-
-
-def state_of(journal: Journal, subject: str) -> State | None:
-    """Give the state that the open table shows."""
-    return next((row.state for row in journal.open() if row.subject == subject), None)
-
+from .journal_bench import AT_MS, NOTE, JournalBench, Promise, operation, refused, state_of
+from .journal_doubt import (
+    an_intent_that_did_not_take_effect_is_abandoned,
+    an_intent_that_took_effect_unseen_is_abandoned,
+    an_outcome_in_doubt_is_recorded_once,
+    closing_abandons_what_is_in_doubt,
+    doubt_ends_even_if_the_next_batch_is_refused,
+    doubt_outlives_further_failures,
+    doubt_yields_to_who_took_the_write_meanwhile,
+)
 
 # --- whole batches -------------------------------------------------------------------------------------------------
 
@@ -226,6 +181,17 @@ def claims_of_one_batch_are_compared_too(bench: JournalBench) -> None:
     assert [(row.subject, row.claims) for row in journal.open() if row.claims] == [("op_2", (NOTE,))]
 
 
+def claims_can_change_hands_in_one_batch(bench: JournalBench) -> None:
+    """What a batch frees is free for its next event, be it of another subject or of the same one."""
+    journal = bench.open()
+    journal.commit(operation("op_1", upto=Happened.INTENDED))
+    journal.commit([operation("op_1", upto=Happened.APPLIED)[-1], *operation("op_2", upto=Happened.INTENDED)])
+    wider = (Claim("notes:a.md", subtree=True), Claim("notes:a.md"))
+    journal.commit([Event("op_2", Happened.APPLIED, AT_MS, epoch=1, claims=wider, releases=True)])
+    assert [row.claims for row in journal.open()] == [(), wider[:1]]
+    assert journal.verify().faults == ()
+
+
 def a_subject_takes_claims_once(bench: JournalBench) -> None:
     """A second set would silently replace the first, which the attempt still needs."""
     journal = bench.open()
@@ -253,118 +219,6 @@ def claims_stay_while_the_attempt_may_land(bench: JournalBench) -> None:
     journal.commit(operation("op_1", upto=Happened.INTENDED))
     refused(ValueError, journal, Event("op_1", Happened.ANSWER_LOST, AT_MS, epoch=1, releases=True))
     refused(ValueError, journal, Event("op_1", Happened.TAKEN_OVER, AT_MS, epoch=2, releases=True))
-
-
-# --- doubtful intents ----------------------------------------------------------------------------------------------
-
-
-def _an_intent_in_doubt_is_abandoned(bench: JournalBench, when: Literal["before", "after"]) -> None:
-    journal, other = bench.open(), bench.open()
-    journal.commit(operation("op_1", upto=Happened.APPLIED))
-    bench.break_next_commit(journal, when)
-    doubtful = [Event("tx_1", Happened.OPENED, AT_MS), *operation("op_2", upto=Happened.INTENDED)]
-    _fails(journal, doubtful)
-    journal.commit(operation("op_3", upto=Happened.INTENDED))
-    for reader in (journal, other):
-        assert reader.events("op_2")[:-1] == doubtful[1:]
-        abandoned = reader.events("op_2")[-1]
-        assert (abandoned.happened, abandoned.at_ms) == (Happened.ABANDONED, bench.clock.now_ms())
-        assert {row.subject for row in reader.open() if row.claims} == {"op_3"}
-        assert state_of(reader, "tx_1") is State.OPEN
-        assert reader.verify().faults == ()
-
-
-def _fails(journal: Journal, events: Sequence[Event]) -> None:
-    try:
-        journal.commit(events)
-    except JournalError:
-        return
-    raise AssertionError("the commit was to fail")
-
-
-def an_intent_that_did_not_take_effect_is_abandoned(bench: JournalBench) -> None:
-    """It may come back from the disk, so its end is recorded before anything else; its claims are free."""
-    _an_intent_in_doubt_is_abandoned(bench, "before")
-
-
-def an_intent_that_took_effect_unseen_is_abandoned(bench: JournalBench) -> None:
-    """Nothing was sent for it, since its commit failed; its claims are free."""
-    _an_intent_in_doubt_is_abandoned(bench, "after")
-
-
-def doubt_outlives_further_failures(bench: JournalBench) -> None:
-    """Each failing commit adds to what is in doubt; the first that succeeds ends all of it."""
-    journal = bench.open()
-    for number, when in enumerate(("after", "before", "after", "before"), start=1):
-        bench.break_next_commit(journal, when)  # type: ignore[arg-type]
-        _fails(journal, operation(f"op_{number}", upto=Happened.INTENDED, claims=[Claim(f"notes:{number}")]))
-    journal.commit([Event("tx_9", Happened.OPENED, AT_MS)])
-    assert [row.subject for row in journal.open()] == ["tx_9"]
-    for number in range(1, 5):
-        assert journal.events(f"op_{number}")[-1].happened is Happened.ABANDONED
-    assert journal.verify().faults == ()
-
-
-def doubt_ends_even_if_the_next_batch_is_refused(bench: JournalBench) -> None:
-    """The next batch may be a repeat of the doubtful one: refused, but the claims must not stay held."""
-    journal = bench.open()
-    bench.break_next_commit(journal, "after")
-    _fails(journal, operation("op_1", upto=Happened.INTENDED))
-    try:
-        journal.commit(operation("op_1", upto=Happened.INTENDED)[-1:])
-    except LostRaceError:
-        pass
-    else:
-        raise AssertionError("an abandoned write was intended again")
-    assert bench.open().open() == []
-    assert [event.happened for event in journal.events("op_1")][-2:] == [Happened.INTENDED, Happened.ABANDONED]
-
-
-def doubt_yields_to_who_took_the_write_meanwhile(bench: JournalBench) -> None:
-    """If ours never landed and another process intended the write or took its claims, only that counts."""
-    journal, other = bench.open(), bench.open()
-    journal.commit(operation("op_1"))
-    bench.break_next_commit(journal, "before")
-    _fails(journal, operation("op_1", upto=Happened.INTENDED)[-1:])
-    bench.break_next_commit(journal, "before")
-    _fails(journal, operation("op_2", upto=Happened.INTENDED, claims=[Claim("notes:b")]))
-    taken = [
-        *operation("op_1", upto=Happened.INTENDED)[-1:],
-        *operation("op_3", upto=Happened.INTENDED, claims=[Claim("notes:b")]),
-    ]
-    other.commit(taken)
-    journal.commit([Event("tx_9", Happened.OPENED, AT_MS)])
-    assert state_of(journal, "op_1") is State.EXECUTING
-    assert state_of(journal, "op_3") is State.EXECUTING
-    assert journal.events("op_2") == []
-    assert journal.verify().faults == ()
-
-
-def an_outcome_in_doubt_is_recorded_once(bench: JournalBench) -> None:
-    """Whoever repeats the commit of an outcome wins or is told that it is there; it is never there twice."""
-    for number, when in enumerate(("before", "after")):
-        journal = bench.open()
-        *story, outcome = operation(f"op_{number}", upto=Happened.APPLIED)
-        journal.commit(story)
-        bench.break_next_commit(journal, when)  # type: ignore[arg-type]
-        _fails(journal, [outcome])
-        try:
-            journal.commit([outcome])
-        except LostRaceError:
-            assert when == "after"
-        assert journal.events(f"op_{number}") == [*story, outcome]
-        assert journal.verify().faults == ()
-
-
-def closing_abandons_what_is_in_doubt(bench: JournalBench) -> None:
-    """A command that ends right after the failure leaves the target to the next one."""
-    journal = bench.open()
-    bench.break_next_commit(journal, "after")
-    _fails(journal, operation("op_1", upto=Happened.INTENDED))
-    journal.close()
-    successor = bench.open()
-    assert successor.open() == []
-    assert successor.events("op_1")[-1].happened is Happened.ABANDONED
 
 
 # --- what is open --------------------------------------------------------------------------------------------------
@@ -412,6 +266,11 @@ def the_oldest_is_listed_first(bench: JournalBench) -> None:
     for name in ("op_5", "op_1", "op_3"):
         journal.commit(operation(name))
     journal.commit(operation("op_5", upto=Happened.INTENDED)[-1:])
+    assert [row.subject for row in journal.open()] == ["op_5", "op_1", "op_3"]
+    journal.commit(
+        [Event("op_5", happened, AT_MS, epoch=1, releases=True) for happened in (Happened.APPLIED, Happened.DELIVERED)]
+    )
+    journal.commit([Event("op_5", Happened.UNDONE, AT_MS, epoch=1, claims=(NOTE,))])
     assert [row.subject for row in journal.open()] == ["op_5", "op_1", "op_3"]
 
 
@@ -513,6 +372,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         claims_that_overlap_are_refused,
         claims_that_only_look_alike_are_not_refused,
         claims_of_one_batch_are_compared_too,
+        claims_can_change_hands_in_one_batch,
         a_subject_takes_claims_once,
     ),
     "released": (released_claims_are_free, claims_stay_while_the_attempt_may_land),

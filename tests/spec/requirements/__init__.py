@@ -10,19 +10,39 @@ from tests.spec.requirements import (
     broker,
     cli,
     contract,
+    crash,
     document,
     files,
     fingerprint,
     house,
     journal,
     lifecycle,
+    recovery,
+    settings,
     simulation,
+    system,
 )
 from tests.spec.requirements.requirement import Requirement
 
 AREAS: dict[str, dict[str, Requirement]] = {
     area.__name__.rpartition(".")[2]: area.REQUIREMENTS
-    for area in (contract, lifecycle, fingerprint, broker, journal, files, cli, document, atlas, house, simulation)
+    for area in (
+        contract,
+        lifecycle,
+        fingerprint,
+        recovery,
+        broker,
+        journal,
+        files,
+        cli,
+        document,
+        settings,
+        system,
+        atlas,
+        house,
+        simulation,
+        crash,
+    )
 }
 
 REQUIREMENTS: dict[str, Requirement] = {name: item for area in AREAS.values() for name, item in area.items()}

@@ -53,6 +53,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "What the documentation shows of tables and messages is generated from the code and is up to date.",
     ),
+    "house:docs:examples": Requirement(
+        SOURCE,
+        "Every example of the documentation is run, and shows what is printed.",
+    ),
     "house:packaging:typed": Requirement(
         SOURCE,
         "The wheel ships the type marker and the licence, and nothing of the tests.",

@@ -22,7 +22,7 @@ CREATE TABLE events (
     happened TEXT NOT NULL CONSTRAINT happened_is_a_known_word CHECK (happened IN (
         'proposed', 'confirmed', 'declined', 'superseded', 'expired', 'intended', 'abandoned', 'answer_lost',
         'taken_over', 'fence_started', 'applied', 'failed', 'closed', 'quiesced', 'delivered', 'undone', 'opened',
-        'completed', 'blocked', 'withdrawn'
+        'recovering', 'completed', 'blocked', 'withdrawn', 'followed_up'
     )),
     epoch INTEGER NOT NULL CONSTRAINT epochs_only_grow_from_zero CHECK (epoch >= 0),
     at_ms INTEGER NOT NULL,
@@ -63,4 +63,25 @@ CREATE TABLE claims (
     name TEXT NOT NULL CONSTRAINT one_holder_per_claim PRIMARY KEY,
     subtree INTEGER NOT NULL CONSTRAINT subtree_is_yes_or_no CHECK (subtree IN (0, 1)),
     subject TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The recovery budget: what `recovering` events have used up, in the same step. It is never freed (one recovery for
+-- each fingerprint and aim, two for each transaction), so that no restart, process or folder finds it unspent.
+CREATE TABLE recoveries (
+    in_transaction TEXT NOT NULL,
+    place INTEGER NOT NULL CONSTRAINT two_recoveries_per_transaction CHECK (place IN (1, 2)),
+    CONSTRAINT one_recovery_per_place PRIMARY KEY (in_transaction, place)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE spent_fingerprints (
+    in_transaction TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    CONSTRAINT one_recovery_per_fingerprint PRIMARY KEY (in_transaction, fingerprint)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE spent_aims (
+    in_transaction TEXT NOT NULL,
+    target TEXT NOT NULL,
+    field TEXT NOT NULL,
+    CONSTRAINT one_recovery_per_aim PRIMARY KEY (in_transaction, target, field)
 ) STRICT, WITHOUT ROWID;

@@ -74,3 +74,25 @@ INSERT INTO claims (name, subtree, subject) VALUES (?, ?, ?);
 
 -- name: delete_claim
 DELETE FROM claims WHERE name = ? AND subject = ?;
+
+-- name: recoveries_of
+SELECT count(*) FROM recoveries WHERE in_transaction = ?;
+
+-- name: spent_fingerprints_of
+SELECT fingerprint FROM spent_fingerprints WHERE in_transaction = ?;
+
+-- name: spent_aims_of
+SELECT target, field FROM spent_aims WHERE in_transaction = ?;
+
+-- name: insert_recovery
+INSERT INTO recoveries (in_transaction, place) VALUES (?, ?);
+
+-- name: insert_spent_fingerprint
+INSERT INTO spent_fingerprints (in_transaction, fingerprint) VALUES (?, ?);
+
+-- name: insert_spent_aim
+INSERT INTO spent_aims (in_transaction, target, field) VALUES (?, ?, ?);
+
+-- name: all_spent
+SELECT in_transaction FROM recoveries UNION SELECT in_transaction FROM spent_fingerprints
+UNION SELECT in_transaction FROM spent_aims ORDER BY 1;

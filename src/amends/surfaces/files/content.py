@@ -52,8 +52,8 @@ class Metered(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill `buffer`, or as much of it as one piece."""
-        chunk = os.read(self._fd, min(len(buffer), CHUNK_BYTES))
+        """Fill `buffer`, or as much of it as one piece; what comes after `total` bytes is not asked for."""
+        chunk = os.read(self._fd, min(len(buffer), CHUNK_BYTES, self._total - self.done))
         buffer[: len(chunk)] = chunk
         self.done += len(chunk)
         if self._progress and chunk:

@@ -16,7 +16,7 @@ from amends.errors import TargetError
 from amends.ports import Attempt, Blobs, Prepared
 from amends.surfaces.files.identity import ROOM, fold, folds
 from amends.surfaces.files.landing import KEPT
-from amends.surfaces.files.means import Way, means_of, prove
+from amends.surfaces.files.means import Means, Way, means_of, prove
 from amends.surfaces.files.notes import Notes
 from amends.surfaces.files.planning import check_single_name
 from amends.surfaces.files.reason import why
@@ -40,17 +40,17 @@ def prepare(root: Root, attempt: Attempt, blobs: Blobs, *, proven: set[Way]) -> 
     try:
         room = make_room(root.syscalls, root.path, journal_id=root.journal_id)
         with opened(room.root, room.stage, room.archive):
-            _check_way(root, room, way, proven)
+            means = _checked(root, room, way, proven)
             folder, depth = descend_far(room.root, parts[:-1])
             with opened(folder):
-                return _prepare(root, room, attempt, blobs, way=way, folder=folder, parts=parts, depth=depth)
+                return _prepare(root, room, attempt, blobs, means=means, folder=folder, parts=parts, depth=depth)
     except OSError as error:
         raise TargetError(
             f"{target} can't be written: {why(error)}", hint=f"check {root.path} and its disk, then propose it again"
         ) from error
 
 
-def _check_way(root: Root, room: Room, way: Way, proven: set[Way]) -> None:
+def _checked(root: Root, room: Room, way: Way, proven: set[Way]) -> Means:
     means = means_of(root.syscalls, room.root)
     if way not in (means.appearing(), means.replacing(), Way.ARCHIVE):
         raise TargetError(
@@ -59,6 +59,7 @@ def _check_way(root: Root, room: Room, way: Way, proven: set[Way]) -> None:
     if way not in proven:
         prove(root.syscalls, room.stage, way)
         proven.add(way)
+    return means
 
 
 def _prepare(
@@ -67,12 +68,13 @@ def _prepare(
     attempt: Attempt,
     blobs: Blobs,
     *,
-    way: Way,
+    means: Means,
     folder: int,
     parts: Sequence[str],
     depth: int,
 ) -> Prepared:
     target = attempt.operation.target
+    way = Way(attempt.payload["way"])
     inside = tuple(parts[depth + 1 :])
     if inside and way is not Way.NOREPLACE:
         raise TargetError(f"the folder of {target} is not there any more", hint="look again, then propose it anew")
@@ -114,7 +116,7 @@ def _prepare(
         room=room.inodes,
         staged=staged,
         file=file,
-        is_network=means_of(root.syscalls, room.root).network is not None,
+        is_network=means.network is not None,
     )
     return Prepared(notes.to_json(), _claims(root, folder, parts[: depth + 1], found, is_subtree=bool(inside)))
 

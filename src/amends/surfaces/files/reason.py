@@ -12,7 +12,7 @@ import os
 _WORDS = {
     errno.EEXIST: "something is already there",
     errno.ENOTEMPTY: "something is already there",
-    errno.ENOENT: "it is not there any more",
+    errno.ENOENT: "it is not there",
     errno.EXDEV: "it is on another filesystem",
     errno.EACCES: "permission was denied",
     errno.EPERM: "the system does not permit it",

@@ -1,0 +1,324 @@
+"""Short stories, and every way to break them off: a crash at each step, and a second one at each step after that.
+
+A story that ends early is resumed as a user would resume it: whatever is open is checked by a new process, and what
+was confirmed is confirmed again. Where two processes take part, `split` says after how many steps of the first the
+second one does all of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from amends.broker import Ask, Report, confirm, decline, propose, undo
+from amends.contract import OperationKind, State
+from amends.ports import Attempt, WriteRequest
+from tests.simulation.run import Outcome, conclude
+from tests.simulation.surface import Fate
+from tests.simulation.world import LEASE_AND_MORE_MS, Crashed, Mode, Process, SimulatedWorld, Task
+
+ASK = Ask("agent")
+AUTO = Ask("agent", confirmed_by="operator")
+EDIT, CREATE, ARCHIVE, UPLOAD = (
+    OperationKind.EDIT,
+    OperationKind.CREATE,
+    OperationKind.ARCHIVE,
+    OperationKind.UPLOAD,
+)
+OLD = {"text": "old", "note": "note of old"}
+THEIRS = {"text": "theirs", "note": "note of theirs"}
+
+Tell = Callable[[SimulatedWorld, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A story by its name. `actors` is 2 where it has a split."""
+
+    name: str
+    tell: Tell
+    actors: int = 1
+
+
+def request(kind: OperationKind, key: str, text: str = "new") -> WriteRequest:
+    """Ask for `text` at `key`."""
+    fields = {} if kind is ARCHIVE else {"text": text, "note": f"note of {text}"}
+    return WriteRequest(kind, "sim", key, fields=fields)
+
+
+def _write(world: SimulatedWorld, process: Process, kind: OperationKind, key: str, text: str = "new") -> Report:
+    """Propose and confirm one write, as two calls."""
+    report = world.run(process, "propose", propose([request(kind, key, text)], ASK))
+    assert report is not None
+    done = world.run(process, "confirm", confirm(report.transaction, by="person"))
+    return done or report
+
+
+def _undo(world: SimulatedWorld, process: Process, operation_id: str) -> Report | None:
+    report = world.run(process, "undo", undo(operation_id, ASK))
+    if report is None:
+        return None
+    return world.run(process, "confirm", confirm(report.transaction, by="person")) or report
+
+
+def _fates(world: SimulatedWorld, *fates: Fate) -> None:
+    """Give the requests to come these fates, in order; later ones are answered."""
+    left = list(fates)
+
+    def fate(attempt: Attempt) -> Fate:
+        del attempt
+        return left.pop(0) if left else Fate.ANSWERED
+
+    world.surface.fate = fate
+
+
+def _of(kind: OperationKind, *fates: Fate) -> Tell:
+    def tell(world: SimulatedWorld, split: int) -> None:
+        del split
+        key = "b" if kind is CREATE else "a"
+        _fates(world, *fates)
+        _write(world, world.process(), kind, key)
+
+    return tell
+
+
+def _confirmed_with_the_request(world: SimulatedWorld, split: int) -> None:
+    del split
+    world.run(world.process(), "propose", propose([request(EDIT, "a")], AUTO))
+
+
+def _stale(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = world.run(process, "propose", propose([request(EDIT, "a")], ASK))
+    world.surface.put("sim:a", THEIRS)
+    assert report is not None
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+def _already_so(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = world.run(process, "propose", propose([request(EDIT, "a")], ASK))
+    world.surface.put("sim:a", {"text": "new", "note": "note of new"})
+    assert report is not None
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+def _claim_held(world: SimulatedWorld, split: int) -> None:
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a", "one")], ASK))
+    assert report is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "propose", propose([request(EDIT, "A", "two")], AUTO))
+    world.finish(task)
+
+
+def _two_confirmers(world: SimulatedWorld, split: int) -> None:
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a"), request(CREATE, "b")], ASK))
+    assert report is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="one"))
+    _advance(world, task, split)
+    world.run(second, "confirm", confirm(report.transaction, by="two"))
+    world.finish(task)
+
+
+def _taken_over(world: SimulatedWorld, split: int) -> None:
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.clock.advance(LEASE_AND_MORE_MS)
+    world.check_everything(second)
+    world.run(second, "propose", propose([request(EDIT, "a", "another")], AUTO))
+    world.finish(task)
+
+
+def _undone(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = _write(world, process, EDIT, "a")
+    _undo(world, process, report.lives[0].operation_id)
+
+
+def _creation_undone(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = _write(world, process, CREATE, "b")
+    undone = _undo(world, process, report.lives[0].operation_id)
+    if undone is not None:
+        _undo(world, process, undone.lives[0].operation_id)
+
+
+def _undo_is_stale(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = _write(world, process, EDIT, "a")
+    world.surface.put("sim:a", THEIRS)
+    _undo(world, process, report.lives[0].operation_id)
+
+
+def _undo_of_the_undo(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = _write(world, process, ARCHIVE, "a")
+    undone = _undo(world, process, report.lives[0].operation_id)
+    if undone is not None:
+        _undo(world, process, undone.lives[0].operation_id)
+
+
+def _two_undos(world: SimulatedWorld, split: int) -> None:
+    first, second = world.process(), world.process()
+    report = _write(world, first, EDIT, "a")
+    name = report.lives[0].operation_id
+    task = world.start(first, "undo", undo(name, ASK))
+    _advance(world, task, split)
+    other = world.run(second, "undo", undo(name, ASK))
+    mine = world.finish(task)
+    for each in (mine, other):
+        if each is not None:
+            world.run(first, "confirm", confirm(each.transaction, by="person"))
+            world.surface.put("sim:a", {"text": "new", "note": "note of new"})
+
+
+def _several(*fates: Fate) -> Tell:
+    def tell(world: SimulatedWorld, split: int) -> None:
+        del split
+        process = world.process()
+        requests = [request(EDIT, "a"), request(CREATE, "b"), request(CREATE, "c")]
+        report = world.run(process, "propose", propose(requests, ASK))
+        assert report is not None
+        _fates(world, *fates)
+        world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+    return tell
+
+
+def _expired(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = world.run(process, "propose", propose([request(EDIT, "a")], Ask("agent", expires_in_ms=1_000)))
+    world.clock.advance(1_000)
+    assert report is not None
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+def _declined(world: SimulatedWorld, split: int) -> None:
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a"), request(CREATE, "b")], ASK))
+    assert report is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="one"))
+    _advance(world, task, split)
+    world.run(second, "decline", decline(report.transaction, by="two", reason="not now"))
+    world.finish(task)
+
+
+def _superseded(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    world.run(process, "propose", propose([request(EDIT, "a")], ASK))
+    world.surface.put("sim:a", THEIRS)
+    report = world.run(process, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+STORIES: tuple[Story, ...] = (
+    Story("create", _of(CREATE)),
+    Story("edit", _of(EDIT)),
+    Story("archive", _of(ARCHIVE)),
+    Story("upload", _of(UPLOAD)),
+    Story("confirmed with the request", _confirmed_with_the_request),
+    Story("answer lost, landed", _of(EDIT, Fate.ANSWER_LOST)),
+    Story("answer lost, never landed", _of(EDIT, Fate.NEVER_LANDS)),
+    Story("answer lost, still flying", _of(CREATE, Fate.FLIES)),
+    Story("stale", _stale),
+    Story("already so", _already_so),
+    Story("claim held", _claim_held, actors=2),
+    Story("two confirmers", _two_confirmers, actors=2),
+    Story("taken over", _taken_over, actors=2),
+    Story("undo", _undone),
+    Story("undo of a creation, and back", _creation_undone),
+    Story("undo is stale", _undo_is_stale),
+    Story("undo of the undo", _undo_of_the_undo),
+    Story("two undos", _two_undos, actors=2),
+    Story("the second of three fails", _several(Fate.ANSWERED, Fate.REFUSED)),
+    Story("the second of three is lost", _several(Fate.ANSWERED, Fate.FLIES)),
+    Story("expired", _expired),
+    Story("declined", _declined, actors=2),
+    Story("superseded", _superseded),
+)
+
+
+def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = ()) -> SimulatedWorld:
+    """Tell `story` up to its end, or its first crash; then resume it, through the other crashes."""
+    world = SimulatedWorld(kind)
+    world.surface.put("sim:a", OLD)
+    world.crash_points = list(crashes)
+    try:
+        story.tell(world, split)
+    except Crashed:
+        pass
+    while True:
+        try:
+            world.settle_everything()
+            _confirm_again(world)
+            return world
+        except Crashed:
+            continue
+
+
+def ended(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = ()) -> Outcome:
+    """Tell `story`, resume it, let time run out, and judge it."""
+    return conclude(told(story, kind, split=split, crashes=crashes))
+
+
+def splits(story: Story, kind: str) -> Iterator[int]:
+    """Give every split of `story` that makes a difference."""
+    if story.actors == 1:
+        yield 0
+        return
+    for split in range(SPLIT_MAX):
+        world = told(story, kind, split=split)
+        yield split
+        if world.is_split_past_the_end:
+            return
+
+
+SPLIT_MAX = 100
+"""No call in a story has that many steps."""
+
+
+def points(world: SimulatedWorld, *, after: int = 0) -> Iterator[tuple[int, Mode]]:
+    """Give every crash after step `after` that leaves something else behind than its neighbours.
+
+    A machine does nothing between its steps, so that "after a step" is "before the next"; only a send that has left
+    has two ends of its own.
+    """
+    for step in range(after + 1, world.steps_done + 1):
+        yield step, "before"
+        if step in world.sends_at:
+            yield step, "after"
+            yield step, "flying"
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+def _advance(world: SimulatedWorld, task: Task, steps: int) -> None:
+    for _ in range(steps):
+        if not task.is_running:
+            world.is_split_past_the_end = True
+            return
+        world.advance(task)
+
+
+def _confirm_again(world: SimulatedWorld) -> None:
+    process = world.process()
+    for row in process.journal.open():
+        if row.state is State.CONFIRMED and row.transaction is not None:
+            world.run(process, "confirm", confirm(row.transaction, by="person"))
+    world.settle_everything()
