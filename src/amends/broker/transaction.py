@@ -22,6 +22,9 @@ from .life import Life, plan_data
 from .machine import Closing, conclude, execute, judge, may_settle, quiesce, recall, record, settle
 from .step import Commit, ListOpen, MakePlan, Match, Moment, Name, Now, PlanUndo, Read, Recall, Steps, do
 
+MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
+"""States of a write that may have applied, also where waiting can't settle it any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -364,9 +367,11 @@ def _closing_events(report: Report, lives: Sequence[Life], at_ms: int) -> list[E
 
 
 def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
-    """Give the transaction that is under way with the payload of one of `plans`, or None.
+    """Give the transaction that is under way with exactly the payloads of `plans`, or None.
 
-    A proposal that nobody confirmed and that expired, or was shown another state, is ended here instead.
+    One that shares only some of them is no answer to this request: it says nothing of the others. While a shared write
+    of it may have applied, ProposalError is raised, so that merging and splitting documents sends nothing twice. A
+    proposal that nobody confirmed and that expired, or was shown another state, is ended here instead.
     """
     wanted = {fingerprint(plan.operation): plan for plan in plans}
     moment = yield from do(Now())
@@ -375,6 +380,14 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
         if plan is None:
             continue
         report = yield from find(row.subject)
+        if {life.fingerprint for life in report.lives} != wanted.keys():
+            if row.state in MAYBE_SENT:
+                raise ProposalError(
+                    f"the write to {plan.operation.target} is under way already, as operation {row.subject} and with"
+                    " other writes than here",
+                    hint=f"settle that first: amends check {row.subject}",
+                )
+            continue
         life = next(life for life in report.lives if life.operation_id == row.subject)
         if life.state is State.PROPOSED:
             if _is_expired(report, moment):
