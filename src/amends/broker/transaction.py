@@ -14,7 +14,15 @@ from dataclasses import asdict, dataclass, replace
 from amends.contract.lifecycle import UNSETTLED, Happened, State, fold
 from amends.contract.outcome import Evidence, WriteOutcome
 from amends.contract.undo import build_undo
-from amends.errors import DocumentError, JournalError, LostRaceError, ProposalError, RecoveryError, UnknownSubjectError
+from amends.errors import (
+    DocumentError,
+    JournalError,
+    LostRaceError,
+    ProposalError,
+    RecoveryError,
+    UnknownSubjectError,
+    UnusableError,
+)
 from amends.ports import Event, Plan, WriteRequest
 from amends.recovery.fingerprint import confirmation_digest, digest, fingerprint
 
@@ -294,8 +302,8 @@ def _confirmed(report: Report, by: str, moment: Moment) -> tuple[Report, list[Ev
 def _run(report: Report, pending: Sequence[Event]) -> Steps[Report]:
     """Carry out the confirmed writes in order, up to the first that is neither applied nor already so.
 
-    A journal that fails after the first of them was sent ends the run, but is not raised: that would say that
-    nothing was sent.
+    A journal or a surface that can't be used after the first of them was sent ends the run, but is not raised: that
+    would say that nothing was sent.
     """
     lives = list(report.lives)
     was_sent = False
@@ -304,7 +312,7 @@ def _run(report: Report, pending: Sequence[Event]) -> Steps[Report]:
             closing = _closing(replace(report, lives=tuple(lives)), place)
             try:
                 lives[place] = yield from execute(life, pending=pending, closing=closing)
-            except JournalError:
+            except UnusableError:
                 if not was_sent:
                     raise
                 break

@@ -79,6 +79,7 @@ def _prepare(
     if inside and way is not Way.NOREPLACE:
         raise TargetError(f"the folder of {target} is not there any more", hint="look again, then propose it anew")
     found = None if inside else _stat(root, folder, parts[depth])
+    claims = _claims(root, folder, parts[: depth + 1], found, is_subtree=bool(inside))
     like = None
     staged = file = None
     if way is Way.ARCHIVE:
@@ -118,7 +119,7 @@ def _prepare(
         file=file,
         is_network=means.network is not None,
     )
-    return Prepared(notes.to_json(), _claims(root, folder, parts[: depth + 1], found, is_subtree=bool(inside)))
+    return Prepared(notes.to_json(), claims)
 
 
 def _stat(root: Root, folder: int, name: str) -> os.stat_result | None:
