@@ -311,6 +311,19 @@ def test_an_attested_write_keeps_its_target_until_its_fence(bench: Bench) -> Non
     assert not bench.surface.flying()
 
 
+@pytest.mark.requirement("broker:attest:held")
+def test_what_no_fence_can_stop_is_held_whatever_a_person_says(make_bench: MakeBench) -> None:
+    """A mailbox can't take back what flies: a person's word ends the doubt of people, not the danger."""
+    bench = make_bench("mailbox")
+    bench.fates(Fate.FLIES)
+    report = bench.write(request(EDIT, "a"))
+    bench.run(attest(report.lives[0].operation_id, outcome=FAILED, by="person", reason="it never came"))
+    checked = bench.check(report)
+    assert outcomes(checked) == [(FAILED, Evidence.ATTESTED)]
+    assert checked.lives[0].holds_claims
+    assert "still holds sim:a" in said(bench.propose(request(EDIT, "a", "other"), ask=AUTO))[0]
+
+
 @pytest.mark.parametrize("raised", [ValueError("what"), OSError("gone"), RecoveryError("no"), RecursionError()])
 @pytest.mark.requirement("broker:surface:raises")
 def test_whatever_a_surface_raises_in_a_send_proves_nothing(bench: Bench, raised: Exception) -> None:

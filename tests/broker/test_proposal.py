@@ -28,6 +28,17 @@ def test_what_moved_since_it_was_shown_is_not_sent(bench: Bench) -> None:
     assert (bench.text, bench.requests) == ("theirs", 0)
 
 
+@pytest.mark.requirement("broker:confirm:stale")
+def test_what_vanished_since_it_was_shown_is_not_sent(bench: Bench) -> None:
+    """Somebody took it away on purpose; writing it would bring it back."""
+    proposed = bench.propose(request(EDIT, "a"))
+    bench.surface.put("sim:a", None)
+    report = bench.run(confirm(proposed.transaction, by="person"))
+    assert outcomes(report) == [(FAILED, Evidence.STALE)]
+    assert "it was present, now it is absent" in said(report)[0]
+    assert (bench.text, bench.requests) == (None, 0)
+
+
 @pytest.mark.requirement("broker:confirm:already_so")
 def test_what_holds_already_is_not_sent(bench: Bench) -> None:
     """Nothing of ours is there to be undone, and the transaction has what it asked for."""
