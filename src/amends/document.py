@@ -50,7 +50,9 @@ class Write(BaseModel):
     upload: str | None = Field(default=None, description="The target to make or replace from a local file.")
     to: str | None = Field(default=None, description="Where a move or rename leads, as surface:key.")
     set: dict[str, Json] = Field(default_factory=dict, description="Fields and values, as the surface knows them.")
-    from_: str | None = Field(default=None, alias="from", description="The local file to upload, relative to the document.")
+    from_: str | None = Field(
+        default=None, alias="from", description="The local file to upload, relative to the document."
+    )
 
     @model_validator(mode="after")
     def _has_one_kind(self) -> Self:

@@ -109,10 +109,10 @@ def test_a_writer_killed_at_any_step_is_judged_truly(desk: Desk, case: str, syst
         code = ended(in_child(partial(act, desk, dying, attempt, "send")))
         assert code in (0, -signal.SIGKILL)
         truth = landed(desk, attempt, key)
-        answer = desk.files(system()).fence(attempt)
+        answer = desk.files(system()).fence(attempt, is_sender_gone=True)
         assert answer.is_quiescent
         verdicts.append((answer.evidence, truth))
-        assert desk.files(system()).fence(attempt).evidence is answer.evidence
+        assert desk.files(system()).fence(attempt, is_sender_gone=True).evidence is answer.evidence
         late = desk.files(system()).send(attempt)
         assert late.evidence in (Evidence.NEVER_SENT, Evidence.REFUSED)
         if system is Syscalls and not truth:
@@ -146,7 +146,7 @@ def test_a_fence_killed_at_any_step_is_finished_by_the_next(desk: Desk, case: st
         dying = watched(Syscalls(), Signal(signal.SIGKILL, step))
         code = ended(in_child(partial(act, desk, dying, attempt, "fence")))
         expected = Evidence.RECEIPT if is_sent else Evidence.NEVER_SENT
-        assert desk.files().fence(attempt).evidence is expected
+        assert desk.files().fence(attempt, is_sender_gone=True).evidence is expected
         assert landed(desk, attempt, key) is is_sent
         cleared(desk, key)
         if code == 0:
@@ -171,13 +171,13 @@ def test_a_writer_that_wakes_after_the_fence_lands_nothing(
             assert os.waitstatus_to_exitcode(status) == 0
             return
         truth = landed(desk, attempt, key)
-        answer = desk.files(system()).fence(attempt)
+        answer = desk.files(system()).fence(attempt, is_sender_gone=True)
         os.kill(child, signal.SIGCONT)
         assert ended(child) == 0
         assert landed(desk, attempt, key) is truth
         if answer.evidence is not Evidence.UNPROVEN:
             assert answer.evidence is (Evidence.RECEIPT if truth else Evidence.NEVER_SENT)
-        assert desk.files(system()).fence(attempt).evidence is answer.evidence
+        assert desk.files(system()).fence(attempt, is_sender_gone=True).evidence is answer.evidence
         cleared(desk, key)
     pytest.fail(f"a send makes more than {CALLS_MAX} calls")
 
@@ -195,7 +195,7 @@ def test_a_foreign_writer_at_any_step_does_not_bend_the_verdict(desk: Desk, case
 
             dying = watched(Syscalls(), Foreign(desk.root / key, foreign, step, did_land))
             code = ended(in_child(partial(act, desk, dying, attempt, "send")))
-            answer = desk.files().fence(attempt)
+            answer = desk.files().fence(attempt, is_sender_gone=True)
             if did_land.exists():
                 assert answer.evidence in (Evidence.RECEIPT, Evidence.UNPROVEN)
             else:

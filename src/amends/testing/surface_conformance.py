@@ -184,7 +184,7 @@ def a_fence_after_the_landing_finds_the_receipt(bench: SurfaceBench) -> None:
     for kind in bench.requests:
         carried, _ = sent(bench, kind)
         after = bench.truth(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         if carried.guarantee.receipt is Receipt.NONE:
             assert answer.evidence is not Evidence.RECEIPT, kind
         else:
@@ -198,7 +198,7 @@ def a_fence_before_the_send_keeps_it_out_for_good(bench: SurfaceBench) -> None:
     for kind in bench.requests:
         carried = prepared(bench, kind)
         before = bench.truth(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         if carried.guarantee.fence is not Fence.VOID:
             assert not answer.is_quiescent, "no way to keep it out was declared"
             continue
@@ -213,16 +213,16 @@ def a_repeated_fence_gives_the_same_answer(bench: SurfaceBench) -> None:
     """Whoever fences may die before the answer is recorded, and the next one must not learn something else."""
     for kind in bench.requests:
         carried = prepared(bench, kind)
-        first = bench.open().fence(carried.attempt)
-        assert bench.open().fence(carried.attempt) == first, kind
+        first = bench.open().fence(carried.attempt, is_sender_gone=True)
+        assert bench.open().fence(carried.attempt, is_sender_gone=True) == first, kind
 
 
 def a_repeated_fence_finds_the_same_receipt(bench: SurfaceBench) -> None:
     """The first fence must not use up the proof that it found."""
     for kind in bench.requests:
         carried, _ = sent(bench, kind)
-        first = bench.open().fence(carried.attempt)
-        assert bench.open().fence(carried.attempt) == first, kind
+        first = bench.open().fence(carried.attempt, is_sender_gone=True)
+        assert bench.open().fence(carried.attempt, is_sender_gone=True) == first, kind
 
 
 def a_fence_is_never_fooled_by_a_foreign_writer(bench: SurfaceBench) -> None:
@@ -231,7 +231,7 @@ def a_fence_is_never_fooled_by_a_foreign_writer(bench: SurfaceBench) -> None:
         carried, _ = sent(bench, kind)
         bench.intrude(carried.target)
         theirs = bench.truth(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         assert answer.evidence not in FAILURES, (kind, answer)
         assert bench.truth(carried.target) == theirs, kind
 
@@ -241,7 +241,7 @@ def a_fence_after_a_foreign_write_alone_proves_no_landing(bench: SurfaceBench) -
     for kind in bench.requests:
         carried = prepared(bench, kind)
         bench.intrude(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         assert answer.evidence not in PROOFS, (kind, answer)
 
 
@@ -250,7 +250,7 @@ def tidying_is_harmless(bench: SurfaceBench) -> None:
     for kind in bench.requests:
         carried = prepared(bench, kind)
         before = bench.truth(carried.target)
-        bench.open().fence(carried.attempt)
+        bench.open().fence(carried.attempt, is_sender_gone=True)
         bench.open().tidy(carried.attempt)
         bench.open().tidy(carried.attempt)
         assert bench.truth(carried.target) == before, kind

@@ -15,6 +15,7 @@ from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, Content, from_field
 from amends.surfaces.files.identity import Entry
 from amends.surfaces.files.means import Way
 from amends.surfaces.files.reason import why
+from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.snapshot import Snapshot
 
@@ -76,6 +77,38 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
         mode=mode,
         way=way,
         warnings=_write_warnings(root, request, entry, found),
+    )
+
+
+def replan(root: Root, plan: Plan) -> Plan:
+    """Plan what `plan` wants against what is there now; what was to be made is edited if something is there by now."""
+    operation, payload = plan.operation, plan.payload
+    target = operation.target
+    parts = root.parts(target)
+    check_owner(root.path, parts, journal_id=root.journal_id)
+    found = root.take(parts)
+    check_readable(target, found.seen)
+    if operation.kind is OperationKind.ARCHIVE:
+        return archive_plan(root, target, found.seen, warnings=())
+    is_there = found.seen.presence is Presence.PRESENT
+    means = root.means()
+    way = means.replacing() if is_there else means.appearing()
+    if way in (Way.EXCHANGE, Way.REPLACE):
+        check_single_name(target, found.stat)
+    kind = operation.kind
+    if kind is not OperationKind.UPLOAD:
+        kind = OperationKind.EDIT if is_there else OperationKind.CREATE
+    content = Content(payload["content"], payload["size"])
+    return write_plan(
+        root,
+        kind,
+        target,
+        found.seen,
+        content=content,
+        mode=payload["mode"],
+        way=way,
+        warnings=(),
+        like=payload.get("like"),
     )
 
 

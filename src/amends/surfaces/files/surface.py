@@ -55,6 +55,11 @@ class Files:
         """Identify the target, read it, and keep the payload's bytes in `blobs`. Changes nothing."""
         return planning.plan(self._root, request, blobs)
 
+    def replan(self, plan: Plan, blobs: Blobs) -> Plan:
+        """Plan what `plan` wants once more, against what is there now. Its bytes are kept already."""
+        del blobs
+        return planning.replan(self._root, plan)
+
     def plan_undo(self, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
         """Plan the write that restores `proposal.restores`, from what the reversed attempt displaced."""
         return undo.plan_undo(self._root, proposal, reversed_attempt, blobs)
@@ -80,7 +85,7 @@ class Files:
         with opened(site.room.root, site.room.stage, site.room.archive):
             return landing.send(site)
 
-    def fence(self, attempt: Attempt) -> Answer:
+    def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
         """Set it aside, or prove that it landed."""
         try:
             site = self._open(attempt)
