@@ -14,10 +14,10 @@ from amends.ports import Blobs, Plan, WriteRequest
 from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, Content, from_fields, from_local_file, mode_from, put
 from amends.surfaces.files.identity import Entry
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.snapshot import Snapshot
+from amends.surfaces.files.syscall import why
 
 _WRITTEN = frozenset({"text", "base64", "mode"})
 _FIELDS = {

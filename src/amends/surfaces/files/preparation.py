@@ -17,14 +17,13 @@ from amends.ports import Attempt, Blobs, Prepared
 from amends.surfaces.files.identity import ROOM, fold, folds
 from amends.surfaces.files.landing import KEPT
 from amends.surfaces.files.means import Means, Way, means_of, prove
-from amends.surfaces.files.notes import Notes
 from amends.surfaces.files.planning import check_single_name
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, descend_far, make_room, opened
 from amends.surfaces.files.root import Root
+from amends.surfaces.files.site import Notes
 from amends.surfaces.files.snapshot import kind_of
 from amends.surfaces.files.stage import Like, stage_entry
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import Syscalls, why
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,200}")  # it becomes a file name, with a suffix
 

@@ -16,12 +16,11 @@ from pathlib import Path
 from amends.errors import TargetError
 from amends.ports import Clock
 from amends.surfaces.files.content import Progress
-from amends.surfaces.files.identity import ROOM, Entry, identify, real_folder
+from amends.surfaces.files.identity import ROOM, Entry, identify, is_listed, real_folder
 from amends.surfaces.files.means import Means, means_of
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import check_owner, descend, descend_far, open_root, opened
 from amends.surfaces.files.snapshot import Snapshot, absent, take, unreadable
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import Syscalls, why
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,11 @@ class Root:
         """Write the whole path of something below the root, for people and for looking."""
         return "/".join((self.path.rstrip("/"), *parts))
 
-    def take(self, parts: Sequence[str]) -> Snapshot:
-        """Read the file at `parts` afresh, without following any link."""
+    def take(self, parts: Sequence[str], *, takes_folders: bool = True) -> Snapshot:
+        """Read what is at `parts` afresh, without following any link. `takes_folders`: also as a whole folder.
+
+        Where a folder takes spellings for one name, only the one that it lists is there.
+        """
         at_ms = self.clock.now_ms()
         try:
             with opened(root_fd := open_root(self.path)):
@@ -81,7 +83,17 @@ class Root:
         with opened(folder):
             if depth < len(parts) - 1:
                 return Snapshot(absent(at_ms))
-            return take(self.syscalls, folder, parts[-1], at_ms=at_ms)
+            taken = take(self.syscalls, folder, parts[-1], at_ms=at_ms, takes_folders=takes_folders)
+        if taken.stat is not None and not is_listed(self.syscalls, self.whole(parts[:-1]), parts[-1]):
+            return Snapshot(absent(at_ms))
+        return taken
+
+    def has_folder(self, parts: Sequence[str]) -> bool:
+        """Say whether there is a folder at `parts`. Raises OSError if that can't be told."""
+        with opened(root_fd := open_root(self.path)):
+            folder, depth = descend_far(root_fd, parts)
+            os.close(folder)
+            return depth == len(parts)
 
     @contextmanager
     def reading(self, parts: Sequence[str]) -> Iterator[int]:

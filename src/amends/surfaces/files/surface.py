@@ -18,12 +18,10 @@ from amends.surfaces.files import fence, landing, planning, preparation, preview
 from amends.surfaces.files.content import Progress
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.notes import Notes
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import open_room, open_root, opened
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Site, never_sent
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.site import Notes, Site, never_sent
+from amends.surfaces.files.syscall import Syscalls, why
 
 
 class Files:

@@ -17,11 +17,11 @@ from amends.surfaces.files.content import Content, put
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.landing import KEPT
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.notes import Notes
 from amends.surfaces.files.planning import archive_plan, check_readable, write_plan
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
+from amends.surfaces.files.site import Notes
+from amends.surfaces.files.syscall import why
 
 
 def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
