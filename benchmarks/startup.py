@@ -31,7 +31,7 @@ def seconds(arguments: list[str]) -> float:
 def main() -> None:
     """Measure in turns, so that a busy moment meets all alike, and print medians and ratios."""
     rounds = max(ROUNDS_MIN, int(sys.argv[1]) if len(sys.argv) > 1 else 9)
-    taken = {name: [] for name in PROGRAMS}
+    taken: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     for arguments in PROGRAMS.values():
         seconds(arguments)  # once for the disk's cache
     for _ in range(rounds):

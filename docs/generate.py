@@ -30,6 +30,8 @@ from amends.cli.app import app
 from amends.contract.lifecycle import diagram
 from amends.contract.outcome import ACTIONS
 from amends.document import Change, Write
+from amends.recovery import rule_table
+from amends.recovery.report import PHRASES as STOP_PHRASES
 from amends.settings import FilesSettings, JournalSettings, PolicySettings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +55,7 @@ HELP_COLUMNS = 100
 ENUM_SHOWN_MAX = 8
 PLAIN: dict[Any, str] = {str: "text", int: "number", bool: "true, false", NoneType: "null", Any: "value"}
 VERBS = [verb.callback.__name__ for verb in app.registered_commands if verb.callback]
-SHAPES = {
+SHAPES: dict[str, type[BaseModel]] = {
     "report": shape.ReportShape,
     "write": shape.WriteShape,
     "line": shape.LineShape,
@@ -139,12 +141,30 @@ def _kind(annotation: Any) -> str:
         return " or ".join(_kind(part) for part in get_args(annotation))
     if issubclass(annotation, StrEnum):
         return ", ".join(f"`{member}`" for member in annotation) if len(annotation) < ENUM_SHOWN_MAX else "a word"
-    return annotation.__name__.removesuffix("Shape").lower()
+    name: str = annotation.__name__
+    return name.removesuffix("Shape").lower()
+
+
+def governor() -> str:
+    """The governor's rules, in their order."""
+    rows = [f"| {place} | {name} | {sentence} |" for place, (name, sentence) in enumerate(rule_table(), start=1)]
+    return "\n".join(["| | rule | what it says |", "|---|---|---|", *rows])
+
+
+def stops() -> str:
+    """What is said of each reason to stop, and what comes next."""
+    slots = {"target": "notes:plan.md", "because": ": the folder is read-only"}
+    rows = [
+        f"| `{stop}` | {phrase.why.format(**slots)} | {phrase.first.format(**slots)} | `{phrase.verb}` |"
+        for stop, phrase in STOP_PHRASES.items()
+    ]
+    return "\n".join(["| stop | what is said | what to do first | and then |", "|---|---|---|---|", *rows])
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "actions": actions,
     "evidence": evidence,
+    "governor": governor,
     "lifecycle": lifecycle,
     "cli": command_help,
     **{f"cli-{verb}": partial(command_help, verb) for verb in VERBS},
@@ -154,6 +174,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "settings-policy": partial(fields, PolicySettings, above="policy."),
     "settings-journal": partial(fields, JournalSettings, above="journal."),
     **{f"json-{name}": partial(fields, model) for name, model in SHAPES.items()},
+    "stops": stops,
 }
 
 

@@ -187,6 +187,31 @@ def test_an_outcome_that_nobody_heard_is_handed_over(place: Place) -> None:
     assert place.read("a.md") == "one"
 
 
+@pytest.mark.requirement("cli:apply:merged")
+def test_a_shared_write_does_not_answer_for_the_others(place: Place) -> None:
+    """Joining a document to one that has only some of its writes would report as done what was never sent."""
+    alone, more = {"create": "notes:a.md", "set": {"text": "1"}}, {"create": "notes:b.md", "set": {"text": "2"}}
+    unheard = place.process("apply", place.change(alone), "--yes", prepare=_close_standard_output_for_good)
+    assert unheard.code == 0
+    both = place.json("apply", place.change(alone, more), "--yes", expect=0)
+    assert (both["joined"], both["state"], place.read("b.md")) == (False, "complete", "2")
+
+
+@pytest.mark.requirement("cli:apply:merged")
+def test_a_write_that_may_have_applied_can_not_be_merged_away(place: Place) -> None:
+    """An eager agent re-packs its writes until one gets through; what may have applied is not sent in any packing."""
+    alone, more = {"create": "notes:a.md", "set": {"text": "1"}}, {"create": "notes:b.md", "set": {"text": "2"}}
+    operation_id = place.killed(place.change(alone), after_sending=False)
+    code, _, err = place.run("apply", place.change(alone, more), "--yes")
+    assert code == 2
+    assert f"the write to notes:a.md is under way already, as operation {operation_id}" in err
+    assert f"Next: settle that first: amends -C {place.folder} check {operation_id}" in err
+    assert [place.read(name) for name in ("a.md", "b.md")] == [None, None]
+    assert place.run("check", operation_id).code == 0
+    assert place.run("apply", "change.json", "--yes").code == 0
+    assert [place.read(name) for name in ("a.md", "b.md")] == ["1", "2"]
+
+
 def _close_standard_output_for_good() -> None:
     """Run in the child: standard output becomes a pipe that nobody reads."""
     reader, writer = os.pipe()

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,9 @@ def shell(command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.requirement("cli:command:anywhere")
-@pytest.mark.parametrize("name", ["office", "it's the `büro` $HOME\n\x1b[31m \\ \U0001f600"], ids=["plain", "odd"])
-def test_printed_commands_work_from_any_folder(place: Place, tmp_path: Path, name: str) -> None:
+def test_printed_commands_work_from_any_folder(place: Place, tmp_path: Path) -> None:
     """A command is copied from a mail or a log into whatever terminal is open; it must find its own settings."""
-    place.folder = place.folder.rename(tmp_path / name)
+    place.folder = place.folder.rename(tmp_path / "it's the `büro` $HOME\n\x1b[31m \\ \U0001f600")
     done = place.json("apply", place.create("a.md", "one"), "--yes", expect=0)
     assert shell(done["undo"], Path("/")).returncode == 6
     (waiting,) = place.json(expect=0)["transactions"]
@@ -138,40 +138,32 @@ def test_every_verb_explains_itself_in_help(place: Place, verb: str) -> None:
 
 
 @pytest.mark.requirement("cli:process:each")
-def test_every_verb_works_as_a_process_of_its_own(place: Place, tmp_path: Path) -> None:
-    """The fast tests share one interpreter; this one goes the way of a user, once for each verb, in both forms."""
-    (place.folder / "amends.toml").unlink()
-    said = place.process("init", "notes", "--name", "notes")
-    assert (said.code, said.err) == (0, "")
+def test_every_verb_works_as_a_process_of_its_own(place: Place) -> None:
+    """The fast tests share one interpreter; this one goes the way of a user, once for each verb."""
     (place.folder / "amends.toml").unlink()
     assert _json(place, "init", "notes", "--name", "notes", expect=0)["surface"] == "notes"
-
-    assert place.process("apply", place.create("a.md", "one"), "--yes").code == 0
-    done = _json(place, "apply", place.create("b.md", "two"), "--yes", expect=0)
-    waiting = _json(place, "propose", place.create("c.md", "three"), expect=6)
-    assert place.process("propose", "change.json").code == 6
+    done = _json(place, "apply", place.create("a.md", "one"), "--yes", expect=0)
+    assert place.process("undo", done["operation_id"], "--yes").code == 0
+    waiting = _json(place, "propose", place.create("b.md", "two"), expect=6)
     assert place.process("confirm", waiting["transaction_id"]).code == 2
     assert _json(place, "decline", waiting["transaction_id"], expect=2)["error"] == "person_needed"
-    maybe = place.killed(place.create("d.md", "four"), after_sending=True)
+    maybe = place.killed(place.create("c.md", "three"), after_sending=True)
     assert _json(place, "check", maybe, expect=0)["outcome"] == "applied"
-    assert place.process("check", "--all").code == 0
-    assert place.process("undo", done["operation_id"], "--yes").code == 0
-    assert _json(place, "undo", maybe, expect=6)["outcome"] is None
     assert place.process("attest", maybe, "--applied", "--reason", "seen").code == 2
-    assert place.process("show", maybe).out.count("concluded") == 1
-    assert _json(place, "log", expect=0)["transactions"]
+    assert "concluded" in place.process("show", maybe).out
+    assert len(place.process("log").out.splitlines()) == 4
     assert _json(place, "verify", expect=0)["faults"] == []
-    assert len(_json(place, expect=0)["transactions"]) == 2
+    assert f"confirm {waiting['transaction_id']}" in place.process().out
     assert json.loads(place.process("schema", "report").out) == Printed.model_json_schema()
-    assert [place.read(name) for name in ("a.md", "b.md", "c.md", "d.md")] == ["one", None, None, "four"]
+    assert [place.read(name) for name in ("a.md", "b.md", "c.md")] == [None, None, "three"]
 
 
-def _json(place: Place, *words: str, expect: int) -> dict[str, object]:
+def _json(place: Place, *words: str, expect: int) -> dict[str, Any]:
     """Carry out a command as a process with --json, and check that it printed one document of the published shape."""
     ended = place.process(*words, "--json")
     assert (ended.code, ended.err) == (expect, ""), ended
     Printed.model_validate_json(ended.out)
-    document: dict[str, object] = json.loads(ended.out)
+    document: dict[str, Any] = json.loads(ended.out)
     assert document["exit_code"] == expect
     return document
 

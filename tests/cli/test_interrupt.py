@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from amends.assembly import Amends
-from amends.cli import desk
+from amends.cli import text
 from amends.cli.fault import run
 from tests.cli.place import WAIT_S_MAX, Place, Ran, answered, on_terminal
 
@@ -143,13 +143,13 @@ def test_ctrl_c_while_the_answer_is_printed_is_too_late(place: Place) -> None:
     """The command is over; a second Ctrl-C out of impatience must not cut its last words off."""
 
     def interrupt_while_telling() -> None:
-        told = desk.text.tell
+        told = text.tell
 
         def tell(*args: Any, **more: Any) -> None:
             os.kill(os.getpid(), signal.SIGINT)
             told(*args, **more)
 
-        place.monkeypatch.setattr(desk.text, "tell", tell)
+        place.monkeypatch.setattr(text, "tell", tell)
 
     ran = interrupted(place, place.create("a.md", "one"), interrupt_while_telling)
     assert (ran.code, ran.err) == (0, "")

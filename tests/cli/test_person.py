@@ -35,11 +35,16 @@ def test_a_terminal_for_the_answer_alone_is_not_enough(place: Place) -> None:
     """Where the output is captured nobody can have seen the change, whatever the input is."""
     transaction = place.proposed(place.create("a.md", "one"))
     terminal, keyboard = os.openpty()
-    ended = place.process("confirm", transaction, prepare=lambda: os.dup2(keyboard, 0) and None)
+    ended = place.process("confirm", transaction, prepare=lambda: _reads_from(keyboard))
     os.close(terminal)
     os.close(keyboard)
     assert ended.code == 2
     assert place.read("a.md") is None
+
+
+def _reads_from(fd: int) -> None:
+    """Run in the child: standard input becomes `fd`."""
+    os.dup2(fd, 0)
 
 
 @pytest.mark.requirement("cli:person:code")

@@ -18,7 +18,7 @@ import apsw
 import pytest
 
 from amends.assembly import Amends
-from amends.cli import desk
+from amends.cli import shape, text
 from amends.journal import SqliteJournal
 from amends.surfaces import Files
 from tests.cli.place import Place
@@ -63,7 +63,7 @@ def _a_file(journal: Path) -> None:
     ("spoil", "names"),
     [
         (_newer, ["journal format 999", "update Amends"]),
-        (_damaged, ["is damaged", "amends", "verify"]),
+        (_damaged, ["is damaged", "office verify"]),
         (_foreign, ["it is not a journal", "move it away"]),
         (_a_file, ["can't be used", "set another place"]),
     ],
@@ -251,8 +251,8 @@ def test_a_fault_in_the_telling_itself_is_exit_3(
     def broken(*args: Any, **named: Any) -> Any:
         raise KeyError("the unforeseen")
 
-    monkeypatch.setattr(desk.text, "tell", broken)
-    monkeypatch.setattr(desk.shape, "report_shape", broken)
+    monkeypatch.setattr(text, "tell", broken)
+    monkeypatch.setattr(shape, "report_shape", broken)
     code, out, err = place.run("apply", place.create("a.md", "one"), "--yes", *more)
     assert code == 3
     assert "a write may have applied, and how it ended can't be told" in out + err

@@ -175,7 +175,7 @@ def is_taken(folder: Path, kind: str, body: str) -> None:
         return
     path = folder / "shown.toml"
     path.write_text(body)
-    assert read_settings(path, default_journal=folder / ".amends" / "journal")
+    read_settings(path, default_journal=folder / ".amends" / "journal")
     path.unlink()
 
 

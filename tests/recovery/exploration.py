@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from amends import Fact, Observation, Operation, OperationKind, Presence
 from amends.recovery import (
@@ -107,7 +108,7 @@ class State:
     is_recovering: bool = False
     path: tuple[str, ...] = ()
 
-    def then(self, said: str, **changes: object) -> State:
+    def then(self, said: str, **changes: Any) -> State:
         if len(self.path) >= STEPS_MAX:
             raise self.violation("it does not end")
         return replace(self, at=self.at + 1, path=(*self.path, said), **changes)
@@ -170,7 +171,7 @@ def ends_of(state: State, place: int, base: Audit) -> Iterator[State]:
     target = write.operation.target
     here = state.world[target]
 
-    def ended(said: str, standing: Standing, world: World | None = None, **more: object) -> State:
+    def ended(said: str, standing: Standing, world: World | None = None, **more: Any) -> State:
         tried = (*state.tried[:place], replace(write, standing=standing, **more), *state.tried[place + 1 :])
         return state.then(said, tried=tried, world=world or state.world, mutated_at=state.at)
 

@@ -275,6 +275,18 @@ def test_a_regress_against_the_reading_of_the_recovery_counts_without_its_look()
     assert stop_of(given) is Stop.REGRESSION
 
 
+@pytest.mark.requirement("recovery:progress:regression")
+def test_a_look_at_one_target_counts_for_that_target() -> None:
+    """After an applied write its own target is read; that look knows better than the reading before it."""
+    history = (BOTH_OLD, {A: note("new")})
+    assert stop_of(case(applied(edit(A)), failed(edit(B)), now={A: note("x"), B: note()}, history=history)) is (
+        Stop.REGRESSION
+    )
+    assert decide(case(applied(edit(A)), failed(edit(B)), now={A: note("new"), B: note()}, history=history)) == (
+        Recover(edit(B))
+    )
+
+
 @pytest.mark.requirement("recovery:progress:oscillation")
 def test_a_target_that_came_back_stops_recovery() -> None:
     """The write landed, and somebody put the old text back: writing it again would be the next round."""
@@ -342,6 +354,8 @@ def test_a_part_that_provably_landed_may_be_completed() -> None:
     base, left = {A: note(mode="0600", version="1")}, {A: note("new", mode="0600", version="2")}
     assert decide(case(closed(step, base=base, left=left), now=left)) == Recover(step)
     assert stop_of(case(closed(step, base=base), now=left)) is Stop.NEXT_AMBIGUOUS
+    reverted = case(closed(step, base={A: note(mode="1")}, left={A: note("new", mode="1")}), now={A: note(mode="1")})
+    assert stop_of(replace(reverted, history=())) is Stop.NEXT_AMBIGUOUS, "somebody put the old text back"
     touched = {A: note("new", mode="0600", version="3")}
     assert stop_of(case(closed(step, base=base, left=left), now=touched)) is Stop.NEXT_AMBIGUOUS
 

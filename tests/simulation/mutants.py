@@ -31,7 +31,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A mistake, in words and as changes. `seeds` is how many seeds it may take to find it."""
+    """A mistake, in words and as changes. `seeds` is how many may be needed to find it; none: the stories find it."""
 
     name: str
     changes: tuple[Change, ...]
@@ -268,13 +268,19 @@ MUTANTS: tuple[Mutant, ...] = (
             transaction,
             "undo",
             "return (yield from _open([plan], replace(ask, title=title), reverses=life.operation_id))",
-            "report = yield from _open([plan], replace(ask, title=title, confirmed_by=None), reverses=life.operation_id)\n"
-            "    if report.waiting(State.PROPOSED):\n"
-            "        confirmed = [Event(report.lives[0].operation_id, Happened.CONFIRMED, 0, {'by': 'nobody', 'digest': ''})]\n"
-            "        lives = (report.lives[0].followed_by(confirmed),)\n"
-            "        return (yield from _run(replace(report, lives=lives), confirmed))\n"
-            "    return report",
+            "report = yield from _open([plan], replace(ask, confirmed_by=None), reverses=life.operation_id)\n"
+            "    if not report.waiting(State.PROPOSED):\n"
+            "        return report\n"
+            "    [undoing] = report.lives\n"
+            "    made_up = Event(undoing.operation_id, Happened.CONFIRMED, 0, {'by': 'nobody', 'digest': ''})\n"
+            "    confirmed = replace(report, lives=(undoing.followed_by([made_up]),))\n"
+            "    return (yield from _run(confirmed, [made_up]))",
         ),
+    ),
+    mutant(
+        "a write is undone by whoever asks, twice if twice asked",
+        (machine, "execute", "if reversed_life.undone_by is not None:", "if False:"),
+        seeds=0,
     ),
     mutant(
         "any outcome under way answers for every payload",
@@ -284,6 +290,7 @@ MUTANTS: tuple[Mutant, ...] = (
             'plan = wanted.get(row.fingerprint or "")',
             "plan = plans[0] if row.fingerprint else None",
         ),
+        (transaction, "_join", "if {life.fingerprint for life in report.lives} != wanted.keys():", "if False:"),
     ),
     mutant(
         "a transaction is complete when one write is",
@@ -356,7 +363,8 @@ def _owner(module: ModuleType, name: str) -> tuple[Any, str]:
 def _raw(module: ModuleType, name: str) -> Callable[..., Any]:
     owner, last = _owner(module, name)
     found = owner.__dict__[last]
-    function: Callable[..., Any] = found.fget if isinstance(found, property) else found
+    function: Callable[..., Any] | None = found.fget if isinstance(found, property) else found
+    assert function is not None
     return function
 
 

@@ -130,6 +130,7 @@ def test_two_surfaces_with_nested_roots_take_one_claim_for_one_file(desk: Desk) 
 def test_two_creates_in_one_new_folder_take_one_claim(desk: Desk) -> None:
     """Each would bring the folder with it, and only one of them can."""
     one = desk.claims(desk.plan(CREATE, "new/a.md", text="x"))
+    assert one[0].subtree
     assert overlap(one, desk.claims(desk.plan(CREATE, "new/deep/b.md", text="x")))
 
 

@@ -24,6 +24,10 @@ from .step import Commit, ListOpen, MakePlan, Moment, Name, Now, Steps, do
 from .transaction import closing, concluded, consider, proposed, run, spent, withdraw
 
 
+MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
+"""States of a write that may have applied, also where waiting can't settle it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Who asks for a transaction and how.
@@ -194,9 +198,11 @@ def _confirmed(report: Report, by: str, moment: Moment) -> tuple[Report, list[Ev
 
 
 def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
-    """Give the transaction that is under way with the payload of one of `plans`, or None.
+    """Give the transaction that is under way with exactly the payloads of `plans`, or None.
 
-    A proposal that nobody confirmed and that expired, or was shown another state, is ended here instead.
+    One that shares only some of them is no answer to this request: it says nothing of the others. While a shared write
+    of it may have applied, ProposalError is raised, so that merging and splitting documents sends nothing twice. A
+    proposal that nobody confirmed and that expired, or was shown another state, is ended here instead.
     """
     wanted = {fingerprint(each.operation): each for each in plans}
     moment = yield from do(Now())
@@ -205,6 +211,14 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
         if planned is None:
             continue
         report = yield from find(row.subject)
+        if {life.fingerprint for life in report.lives if not life.is_recovery} != wanted.keys():
+            if row.state in MAYBE_SENT:
+                raise ProposalError(
+                    f"the write to {planned.operation.target} is under way already, as operation {row.subject} and with"
+                    " other writes than here",
+                    hint=f"settle that first: amends check {row.subject}",
+                )
+            continue
         life = next(life for life in report.lives if life.operation_id == row.subject)
         if life.state is State.PROPOSED:
             if _is_expired(report, moment):

@@ -282,7 +282,7 @@ def schema(
     as_json: Json = False,
 ) -> None:
     """Print the JSON Schema of a change document, or of what commands print with --json."""
-    import json
+    from .fault import print_json, try_to_print
 
     if which == "change":
         from amends.document import Change
@@ -292,7 +292,7 @@ def schema(
         from .shape import Printed
 
         document = Printed.model_json_schema()
-    typer.echo(json.dumps(document, indent=2))
+    try_to_print(lambda: print_json(document))
 
 
 @app.command()

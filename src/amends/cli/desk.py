@@ -20,7 +20,7 @@ from amends.contract.lifecycle import State
 from amends.document import Change
 from amends.errors import AmendsError, PersonNeededError
 from amends.ports import Verification
-from amends.settings import find_settings
+from amends.settings import Settings, find_settings
 
 from . import shape, text
 from .command import Located
@@ -126,8 +126,6 @@ class Desk:
         """
         _deafen()
         self._bar.clear()
-        if isinstance(error, AmendsError) and error.hint:
-            error.hint = self.located.within(error.hint)
         if not isinstance(error, Interrupted) and not self.amends.has_untold:
             raise error
         try:
@@ -152,8 +150,9 @@ class Desk:
 @contextmanager
 def opened(folder: Path, *, is_json: bool) -> Iterator[Desk]:
     """Open what the nearest settings name. However the block ends, what was sent is told."""
-    with Bar() as bar:
-        amends = Amends.open(folder, progress=bar, returning_tells=False)
+    settings = find_settings(folder)
+    with Bar() as bar, _located_hints(settings):
+        amends = Amends(settings, progress=bar, returning_tells=False)
         desk = Desk(amends, bar, is_json=is_json)
         try:
             yield desk
@@ -168,12 +167,25 @@ def opened(folder: Path, *, is_json: bool) -> Iterator[Desk]:
 
 def show_dry_run(start: Path, change: Change, folder: Path, *, is_json: bool) -> NoReturn:
     """Show what `change`, a document in `folder`, would do."""
-    plans = dry_run(find_settings(start), change, folder=folder)
+    settings = find_settings(start)
+    with _located_hints(settings):
+        plans = dry_run(settings, change, folder=folder)
     if is_json:
         is_shown = try_to_print(lambda: print_json(shape.dry_run_shape(plans).model_dump(mode="json")))
     else:
         is_shown = try_to_print(lambda: text.tell_plans(plans))
     raise typer.Exit(0 if is_shown else 1)
+
+
+@contextmanager
+def _located_hints(settings: Settings) -> Iterator[None]:
+    """Let the commands in the hints of errors work from any folder."""
+    try:
+        yield
+    except AmendsError as error:
+        if error.hint:
+            error.hint = Located(str(settings.folder)).within(error.hint)
+        raise
 
 
 def _deafen() -> None:

@@ -45,6 +45,9 @@ def run(arguments: Sequence[str]) -> int:
         return say_error("usage", error.format_message(), hint, 2, is_json=is_json)
     except (KeyboardInterrupt, typer.Abort):
         return say_error("interrupted", INTERRUPTED, None, 1, is_json=is_json)
+    except BrokenPipeError as error:  # of the help, which the library prints; all else is printed by try_to_print
+        _tell_unprinted(error)
+        return 1
     except Exception as error:
         return say_error("fault", f"{described(error)}; nothing was sent", REPORT_IT, 5, is_json=is_json)
 
@@ -85,13 +88,17 @@ def try_to_print(tell: Callable[[], None]) -> bool:
         tell()
         sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter tries again at its end
-        with suppress(OSError):
-            why = (error.strerror or str(error)).lower()
-            sys.stderr.write(f"Not everything could be printed ({why}); what is recorded stays: amends log\n")
+        _tell_unprinted(error)
         return False
     return True
+
+
+def _tell_unprinted(error: OSError) -> None:
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter tries again at its end
+    with suppress(OSError):
+        why = (error.strerror or str(error)).lower()
+        sys.stderr.write(f"Not everything could be printed ({why}); what is recorded stays: amends log\n")
 
 
 def steady_streams() -> None:

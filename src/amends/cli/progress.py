@@ -1,4 +1,7 @@
-"""A progress bar for long copies, on a terminal only; small ones pass unseen."""
+"""A progress bar for long copies, on a terminal only; small ones pass unseen.
+
+It stands on standard error, and is taken away before anything else is printed, so that it can't wipe an outcome off.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Blobs for a dry run: digests are taken, small contents are held in memory for a preview, nothing is kept."""
+"""Blobs for a dry run: digests are taken, small contents are held in memory for a preview, nothing is kept.
+
+Planning asks a journal only for a place for bytes, so this is all that a rehearsal needs: it leaves no file behind.
+"""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ ever.
 Two things here are stricter than a first look asks for. A reading is compared with the latest earlier look at each
 target, and not only across a recovery: a fact that got worse while nothing of ours was under way says that somebody
 else is at work there, and everything sent after that would be sent into their hands. And a recovery starts only from
-the very state that was confirmed, or from one that this write provably left: an `again` that differs, a version more,
-a source that is another file now, all mean that the next write is not the one that somebody confirmed.
+the very state that was confirmed, or, where the write provably left another one, from that: a version more, a source
+that is another file now, the old state put back, all mean that the next write is not the one that was confirmed.
 """
 
 from __future__ import annotations
@@ -103,12 +103,10 @@ class Tried:
         """Check that no recovery waits to be sent: as a first send it would cost nothing."""
         assert not (self.is_recovery and self.standing is Standing.UNSENT), "a recovery begins with its intent"
 
-    def is_as_found_or_left(self, audit: Audit) -> bool:
-        """Say whether `audit` shows everything that this write names as it was confirmed, or as the write left it."""
-        return any(
-            start is not None and all(audit[place].same_as(start.get(place)) for place in places([self.operation]))
-            for start in (self.base, self.left)
-        )
+    def is_as_it_was(self, audit: Audit) -> bool:
+        """Say whether `audit` shows all that this write names as the write provably left it, else as it found it."""
+        start = self.base if self.left is None else self.left
+        return all(audit[place].same_as(start.get(place)) for place in places([self.operation]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +306,7 @@ def _unknown(case: Case) -> Decision | None:
     for mismatch, culprit in zip(case.pressing, case.culprits, strict=True):
         if culprit is None:
             return _stop(case, Stop.NEXT_AMBIGUOUS, target=mismatch.fact.target)
-        if culprit.standing is Standing.CLOSED and not culprit.is_as_found_or_left(case.latest):
+        if culprit.standing is Standing.CLOSED and not culprit.is_as_it_was(case.latest):
             return _stop(case, Stop.NEXT_AMBIGUOUS, of=culprit)
     unseen = _out_of_sight(case)
     return _stop(case, Stop.NEXT_AMBIGUOUS, of=unseen) if unseen is not None else None
@@ -317,7 +315,7 @@ def _unknown(case: Case) -> Decision | None:
 def _destructive(case: Case) -> Decision | None:
     """When the recovery would delete, replace what is kept nowhere, or replace what somebody else wrote: stop."""
     for culprit in filter(None, case.culprits):
-        is_elses = culprit.standing.is_done or not culprit.is_as_found_or_left(case.latest)
+        is_elses = culprit.standing.is_done or not culprit.is_as_it_was(case.latest)
         if is_elses or culprit.operation.kind is OperationKind.DELETE or _replaces_for_good(case, culprit):
             return _stop(case, Stop.NEXT_DESTRUCTIVE, of=culprit)
     return None

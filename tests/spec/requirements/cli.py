@@ -15,6 +15,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "cli:apply:dry_run": Requirement(SOURCE, "A dry run shows what would change and leaves no trace."),
     "cli:apply:yes": Requirement(SOURCE, "--yes confirms only the proposal of its own command, as the operator."),
     "cli:apply:joined": Requirement(SOURCE, "The same change while it is not over is joined, and nothing is sent."),
+    "cli:apply:merged": Requirement(
+        SOURCE,
+        "A document is joined only to exactly its own writes, and what may have applied is not sent in another packing.",
+    ),
     "cli:apply:again": Requirement(SOURCE, "--again asks for a second one."),
     "cli:person:terminal": Requirement(SOURCE, "Nobody but a person at a terminal can confirm, decline or attest."),
     "cli:person:code": Requirement(SOURCE, "A person sees the change and types a code; anything else does nothing."),
@@ -27,7 +31,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "cli:decline:reason": Requirement(
         SOURCE, "A declined proposal keeps the reason, and what was sent can't be declined."
     ),
-    "cli:process:each": Requirement(SOURCE, "Every verb works as a process of its own, for a person and with --json."),
+    "cli:process:each": Requirement(SOURCE, "Every verb works as a process of its own."),
     "cli:check:settles": Requirement(
         SOURCE,
         "A check tells what landed from what did not, one write or all, and never sends a change.",

@@ -2,4 +2,35 @@
 
 from tests.spec.requirements.requirement import Requirement
 
-REQUIREMENTS: dict[str, Requirement] = {}
+SOURCE = "The simulator"
+
+REQUIREMENTS: dict[str, Requirement] = {
+    "simulation:seeds:safe": Requirement(
+        SOURCE,
+        "Random runs with lost answers, late landings, crashes, power cuts and foreign writers break no invariant.",
+    ),
+    "simulation:seeds:live": Requirement(
+        SOURCE,
+        "As soon as nothing goes wrong any more, checking decides or closes whatever was sent.",
+    ),
+    "simulation:seeds:decisive": Requirement(
+        SOURCE,
+        "On an atomic surface fewer than one write in twenty ends ambiguous, whatever goes wrong.",
+    ),
+    "simulation:seeds:repeatable": Requirement(
+        SOURCE,
+        "A seed always gives the same run, and one that fails is printed with the command that repeats it.",
+    ),
+    "simulation:crashes:once": Requirement(
+        SOURCE,
+        "A crash at any step of a write, an undo or a decision is survived, with one process or two at work.",
+    ),
+    "simulation:crashes:twice": Requirement(
+        SOURCE,
+        "A second crash, at any step of what follows the first, is survived too.",
+    ),
+    "simulation:mutants:caught": Requirement(
+        SOURCE,
+        "Each of a list of mistakes, planted into the protocol, is found by the simulation.",
+    ),
+}
