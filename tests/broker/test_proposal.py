@@ -22,8 +22,7 @@ def test_what_moved_since_it_was_shown_is_not_sent(bench: Bench) -> None:
     report = bench.run(confirm(proposed.transaction, by="person"))
     assert outcomes(report) == [(FAILED, Evidence.STALE)]
     assert said(report) == [
-        "I couldn't edit sim:a: it is no longer as it was shown: text was old, now it is theirs;"
-        " nothing was changed."
+        "I couldn't edit sim:a: it is no longer as it was shown: text was old, now it is theirs; nothing was changed."
     ]
     assert report.state is State.BLOCKED
     assert (bench.text, bench.requests) == ("theirs", 0)

@@ -7,6 +7,7 @@ safety argument, so each line here keeps an invariant:
     read        10  what differs from what was shown is not sent
     prepare      1  everything that can fail without an effect fails here
     intent       4  durable, with its claims, before the first byte
+    look again  10  under the claims: what another write of ours did since the read
     epoch        -  a sender that was taken over does not send
     send         7  once; whatever it raises proves nothing
     outcome      3  `failed` and `applied` come only with the surface's evidence, and are told only once recorded
@@ -20,7 +21,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
-from amends.contract.guarantee import Receipt
+from amends.contract.guarantee import Compare, Receipt
 from amends.contract.lifecycle import Happened, State
 from amends.contract.operation import Json, Observation, Operation, OperationKind, Presence
 from amends.contract.outcome import Evidence, WriteOutcome, outcome_of
@@ -113,11 +114,10 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
         return (yield from conclude(life, held, pending=pending, closing=closing))
     life = life.followed_by([intended])
 
-    if life.reverses is not None:
-        reversed_life = yield from recall(life.reverses)
-        if reversed_life.undone_by is not None:  # asked only now: the claims keep every other undo of it out
-            twice = Answer(Evidence.NEVER_SENT, reason=f"it was undone already, by operation {reversed_life.undone_by}")
-            return (yield from conclude(life, twice, closing=closing))
+    too_late = yield from _overtaken(life)
+    if too_late is not None:
+        yield from _drop(life.attempt)
+        return (yield from conclude(life, too_late, closing=closing))
     current = yield from recall(life.operation_id)
     if current.state is not State.EXECUTING or current.epoch != life.epoch:
         return current
@@ -130,6 +130,25 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
     except Exception as error:
         # It was sent: whatever goes wrong from here on, "nothing was sent" would be a lie.
         return replace(life, evidence=Evidence.UNPROVEN, reason=f"its answer could not be recorded: {error}")
+
+
+def _overtaken(life: Life) -> Steps[Answer | None]:
+    """Say what another write of ours did between the read and the claims; now they keep every other one out.
+
+    A surface that compares and writes in one step needs no second look: it refuses by itself.
+    """
+    if life.reverses is not None:
+        reversed_life = yield from recall(life.reverses)
+        if reversed_life.undone_by is not None:
+            return Answer(Evidence.NEVER_SENT, reason=f"it was undone already, by operation {reversed_life.undone_by}")
+    if life.plan.guarantee.compare is Compare.ATOMIC:
+        return None
+    for target, before in ((life.operation.target, life.before), (life.operation.source, life.before_source)):
+        if target is not None and before is not None:
+            seen = yield from do(Read(target, is_interruptible=False))
+            if not seen.same_as(before):
+                return Answer(Evidence.STALE, reason=difference(before, seen))
+    return None
 
 
 def settle(life: Life, *, closing: Closing) -> Steps[Life]:

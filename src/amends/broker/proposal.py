@@ -23,7 +23,6 @@ from .report import Report, find
 from .step import Commit, ListOpen, MakePlan, Moment, Name, Now, Steps, do
 from .transaction import closing, concluded, consider, proposed, run, spent, withdraw
 
-
 MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
 """States of a write that may have applied, also where waiting can't settle it any more."""
 

@@ -15,21 +15,11 @@ import os
 from collections.abc import Sequence
 
 from amends.contract.operation import Claim
-from amends.surfaces.files.identity import fold, folds
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.identity import folded
+from amends.surfaces.files.root import Root
 
 
-def claims(
-    syscalls: Syscalls, root: str, parts: Sequence[str], found: os.stat_result | None, *, is_tree: bool
-) -> tuple[Claim, ...]:
-    """Name the claims on the entry at `parts` below the real path `root`. `found` is what has that name now."""
-    place = [Claim(f"place:{folded(syscalls, root, parts)}", subtree=is_tree)]
-    return (*place, Claim(f"inode:{found.st_dev}:{found.st_ino}")) if found is not None else tuple(place)
-
-
-def folded(syscalls: Syscalls, root: str, parts: Sequence[str]) -> str:
-    """Write a whole path with one form for each name that its folder takes in several."""
-    names = [*filter(None, root.split("/")), *parts]
-    folders = ["/".join(("", *names[:depth])) or "/" for depth in range(len(names))]
-    pairs = zip(folders, names, strict=True)
-    return "/" + "/".join(fold(name) if folds(syscalls, folder) else name for folder, name in pairs)
+def claims(root: Root, parts: Sequence[str], found: os.stat_result | None, *, is_tree: bool) -> tuple[Claim, ...]:
+    """Name the claims on the entry at `parts`, whose folder exists. `found` is what has that name now."""
+    place = Claim(f"place:{root.place}{folded(root.syscalls, root.path, parts)}", subtree=is_tree)
+    return (place,) if found is None else (place, Claim(f"inode:{found.st_dev}:{found.st_ino}"))

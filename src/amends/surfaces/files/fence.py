@@ -164,7 +164,7 @@ def _bring_back(site: Site) -> None:
 
 
 def _moved_at(site: Site, parts: Sequence[str]) -> os.stat_result | None:
-    """Look whether what was to be moved is at `parts`, under exactly that name. Raises OSError if that can't be told."""
+    """Look whether what was to be moved is at `parts`, under exactly that name. Raises OSError if that is unclear."""
     with suppress(FileNotFoundError, NotADirectoryError), opened(folder := descend(site.room.root, parts[:-1])):
         found = site.syscalls.stat(folder, parts[-1])
         is_it = (found.st_ino, site.syscalls.born_ns(folder, parts[-1])) == (site.notes.staged, site.notes.born_ns)
@@ -218,8 +218,8 @@ def tidy(site: Site) -> None:
 def _throw_away(site: Site) -> None:
     """Remove what a delete carried off, if it is what was shown; and what an earlier removal left.
 
-    It leaves the archive in one step and only here, so that whatever lies in the trash belongs to a delete whose outcome
-    is recorded, and whoever comes by may remove it.
+    It leaves the archive in one step and only here, so that whatever lies in the trash belongs to a delete whose
+    outcome is recorded, and whoever comes by may remove it.
     """
     with opened(room := descend(site.room.root, (ROOM,))):
         with suppress(FileExistsError):

@@ -11,6 +11,8 @@ import errno
 import os
 import stat
 import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from amends.errors import TargetError
@@ -62,6 +64,20 @@ def folds(syscalls: Syscalls, folder: str) -> bool:
         if name.swapcase() != name:
             return name.swapcase() not in syscalls.names(folder) and _is_same(syscalls, folder, name, name.swapcase())
     return False
+
+
+def folded(syscalls: Syscalls, top: str, names: Sequence[str]) -> str:
+    """Write the path of `names` below the folder `top` with one form for each that its folder takes in several.
+
+    A folder that this user may not list is taken for one that tells all spellings apart.
+    """
+    path = ""
+    for depth, name in enumerate(names):
+        is_folding = False
+        with suppress(PermissionError):
+            is_folding = folds(syscalls, "/".join((top.rstrip("/"), *names[:depth])) or "/")
+        path += f"/{fold(name) if is_folding else name}"
+    return path
 
 
 def is_listed(syscalls: Syscalls, folder: str, name: str) -> bool:
@@ -265,4 +281,3 @@ class _Walk:
                 hint="spell it with exactly the code points of the one that you mean",
             )
         return twins[0] if twins else None
-

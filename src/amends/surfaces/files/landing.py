@@ -1,8 +1,9 @@
 """The one step that lands a change, for each way of landing, and what its answer proves.
 
 Each landing is a single rename or link, so it happens whole or not at all, and leaves a trace that `fence` reads: the
-staged entry is gone, or the moved one has another ctime. Only a new spelling takes two steps. `acknowledged` is said only when the kernel has answered and all
-names are durable (invariant 2); an fsync that fails is not tried again, since a second one may succeed falsely.
+staged entry is gone, or the moved one has another ctime. Only a new spelling takes two renames. `acknowledged` is said
+only when the kernel has answered and all names are durable (invariant 2); an fsync that fails is not tried again,
+since a second one may succeed falsely.
 """
 
 from __future__ import annotations

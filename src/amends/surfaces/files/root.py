@@ -16,7 +16,7 @@ from pathlib import Path
 from amends.errors import TargetError
 from amends.ports import Clock
 from amends.surfaces.files.content import Progress
-from amends.surfaces.files.identity import ROOM, Entry, identify, is_listed, real_folder
+from amends.surfaces.files.identity import ROOM, Entry, folded, identify, is_listed, real_folder
 from amends.surfaces.files.means import Means, means_of
 from amends.surfaces.files.room import check_owner, descend, descend_far, open_root, opened
 from amends.surfaces.files.snapshot import Snapshot, absent, take, unreadable
@@ -44,6 +44,11 @@ class Root:
                 f"the folder {self.folder} of surface {self.surface} can't be opened: {why(error)}",
                 hint=f"make it, or correct the settings of {self.surface}",
             ) from error
+
+    @cached_property
+    def place(self) -> str:
+        """The real path, with one form for each name that its folder takes in several; empty for `/`."""
+        return folded(self.syscalls, "/", [name for name in self.path.split("/") if name])
 
     def find(self, spelling: str, *, follow: bool) -> Entry:
         """Say which entry `spelling` means. Raises TargetError or OwnershipError."""
@@ -89,11 +94,12 @@ class Root:
         return taken
 
     def has_folder(self, parts: Sequence[str]) -> bool:
-        """Say whether there is a folder at `parts`. Raises OSError if that can't be told."""
-        with opened(root_fd := open_root(self.path)):
-            folder, depth = descend_far(root_fd, parts)
-            os.close(folder)
-            return depth == len(parts)
+        """Say whether there is a folder at `parts` that can be opened."""
+        try:
+            with opened(root_fd := open_root(self.path)), opened(descend(root_fd, parts)):
+                return True
+        except OSError:
+            return False
 
     @contextmanager
     def reading(self, parts: Sequence[str]) -> Iterator[int]:

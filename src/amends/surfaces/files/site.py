@@ -31,9 +31,9 @@ class Notes:
     """What `prepare` writes down with the intent, and all that `send`, `fence` and `tidy` know of an attempt's place.
 
     `entry` in the existing folder `folder` is the name that appears, is exchanged or goes. Where folders are made on
-    the way, it is the topmost of them and `inside` is the rest of the path. `staged` is the inode of what lands and `file`
-    that of the file in it: an entry keeps its inode wherever it is renamed to. `room` holds the inodes of the staging
-    folder and the archive, outside of which the others mean nothing. Of a move, `source` is where it is (from the root),
+    the way, it is the topmost of them and `inside` is the rest of the path. `staged` is the inode of what lands, which
+    it keeps wherever it is renamed to, and `file` that of the file in it. `room` holds the inodes of the staging folder
+    and the archive, outside of which the others mean nothing. Of a move, `source` is where it is, from the root,
     `born_ns` tells its inode from a later one of that number, and `changed_ns` is its ctime, which a rename sets.
     """
 
@@ -128,11 +128,10 @@ class Site:
     def hint(self) -> str:
         """Say how a person can see what became of the attempt."""
         path = shlex.quote(self.path)
-        match self.notes.way:
-            case Way.ARCHIVE:
-                return f"see whether {path} is still there, and whether {shlex.quote(self.kept)} holds it"
-            case Way.MOVE | Way.RESPELL:
-                return f"see whether {shlex.quote(self.source_path)} is still there, or {path} instead"
+        if self.notes.way is Way.ARCHIVE:
+            return f"see whether {path} is still there, and whether {shlex.quote(self.kept)} holds it"
+        if self.notes.way in (Way.MOVE, Way.RESPELL):
+            return f"see whether {shlex.quote(self.source_path)} is still there, or {path} instead"
         content = str(self.attempt.payload.get("content", ""))
         return f"run sha256sum {path} and see whether it shows {content.removeprefix('sha256:')}"
 

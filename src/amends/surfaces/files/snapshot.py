@@ -142,15 +142,16 @@ def _read_tree(syscalls: Syscalls, fd: int, at_ms: int | None) -> Snapshot:
             return Snapshot(unreadable(str(error), at_ms), before)
         except (_TornError, FileNotFoundError):
             continue
-        digest = hashlib.sha256(b"".join(path + b"\0" + rows[path] for path in sorted(rows))).hexdigest()
-        fields = {"tree": f"sha256:{digest}", "entries": len(rows) - 1}
-        seen = Observation(Presence.PRESENT, version=fields["tree"], fields=fields, at_ms=at_ms)
+        whole = b"".join(path + b"\0" + rows[path] for path in sorted(rows))
+        tree = f"sha256:{hashlib.sha256(whole).hexdigest()}"
+        fields = {"tree": tree, "entries": len(rows) - 1}
+        seen = Observation(Presence.PRESENT, version=tree, fields=fields, at_ms=at_ms)
         return Snapshot(seen, before)
     return Snapshot(unreadable(f"it changed during each of {READS_MAX} reads", at_ms), os.fstat(fd))
 
 
 def _walk(syscalls: Syscalls, fd: int, path: bytes, rows: dict[bytes, bytes], *, depth: int) -> None:
-    """Note an open folder, and all below it, in `rows`: by its path, what it is. No row holds a NUL that is not ours."""
+    """Note an open folder, and all below it, in `rows`: by its path, what it is, in words that end in NUL."""
     told = os.fsdecode(path) or "it"
     if depth > TREE_DEPTH_MAX:
         raise _UnreadableError(f"it is more than {TREE_DEPTH_MAX} folders deep")
