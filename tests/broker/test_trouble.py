@@ -5,7 +5,8 @@ import pytest
 from amends.broker import check, confirm, outcome_told
 from amends.broker.step import Commit, Recall, Send
 from amends.contract import Evidence, Happened, State, WriteOutcome
-from amends.errors import JournalError
+from amends.errors import JournalError, OwnershipError
+from amends.ports import Attempt, Blobs, Prepared
 from tests.broker.bench import ASK, AUTO, CREATE, EDIT, Bench, outcomes, request, said
 
 APPLIED, FAILED, AMBIGUOUS = WriteOutcome.APPLIED, WriteOutcome.FAILED, WriteOutcome.AMBIGUOUS
@@ -93,12 +94,12 @@ def test_a_journal_that_fails_midway_hides_no_write_before_it(bench: Bench) -> N
     proposed = bench.propose(request(EDIT, "a"), request(CREATE, "b"))
     real = bench.surface.prepare
 
-    def prepare(attempt: object, blobs: object) -> object:
+    def prepare(attempt: Attempt, blobs: Blobs) -> Prepared:
         if bench.requests:
             bench.journals.break_next_commit(bench.journal, "before")
-        return real(attempt, blobs)  # type: ignore[arg-type]
+        return real(attempt, blobs)
 
-    bench.surface.prepare = prepare  # type: ignore[method-assign,assignment]
+    bench.surface.prepare = prepare  # type: ignore[method-assign]
     report = bench.run(confirm(proposed.transaction, by="person"))
     assert outcomes(report) == [(APPLIED, Evidence.ACKNOWLEDGED), None]
     assert said(report) == ["I edited sim:a."]
@@ -108,6 +109,26 @@ def test_a_journal_that_fails_midway_hides_no_write_before_it(bench: Bench) -> N
     bench.run(outcome_told(report))
     assert bench.check(report).lives[1].state is State.ABANDONED
     assert bench.surface.content("sim:b") is None
+
+
+@pytest.mark.requirement("broker:journal:midway")
+def test_a_surface_that_is_lost_midway_hides_no_write_before_it(bench: Bench) -> None:
+    """Somebody else's journal took the surface between two writes; that error, too, says 'nothing was sent'."""
+    proposed = bench.propose(request(EDIT, "a"), request(CREATE, "b"))
+    real = bench.surface.prepare
+
+    def prepare(attempt: Attempt, blobs: Blobs) -> Prepared:
+        if bench.requests:
+            raise OwnershipError
+        return real(attempt, blobs)
+
+    bench.surface.prepare = prepare  # type: ignore[method-assign]
+    report = bench.run(confirm(proposed.transaction, by="person"))
+    assert said(report) == ["I edited sim:a."]
+    assert [life.state for life in report.lives] == [State.APPLIED, State.CONFIRMED]
+    with pytest.raises(OwnershipError):
+        bench.run(confirm(proposed.transaction, by="person"))
+    assert bench.requests == 1
 
 
 @pytest.mark.requirement("broker:journal:intent")

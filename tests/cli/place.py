@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -189,12 +190,20 @@ def _content(path: Path) -> bytes | int | None:
     return size if size > LARGE_BYTES_MIN else path.read_bytes()
 
 
+def as_users_have_it() -> None:
+    """In a child of the tests: let warnings be what they are for users, silent, and not errors."""
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+    sys.unraisablehook = sys.__unraisablehook__
+
+
 def on_terminal(folder: Path, words: Sequence[str]) -> tuple[int, int]:
     """Start a command on a terminal of its own; give its process and the terminal's other end."""
     child, terminal = pty.fork()
     if child == 0:
         code = 70
         try:
+            as_users_have_it()
             os.chdir(folder)
             for fd, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
                 setattr(sys, name, os.fdopen(fd, mode, closefd=False))

@@ -8,6 +8,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from types import FrameType
 from typing import Any
@@ -16,8 +18,9 @@ import pytest
 
 from amends.assembly import Amends
 from amends.cli import text
-from amends.cli.fault import run
-from tests.cli.place import WAIT_S_MAX, Place, Ran, answered, on_terminal
+from amends.cli.fault import run, steady_streams
+from amends.surfaces.files import Syscalls
+from tests.cli.place import WAIT_S_MAX, Place, Ran, answered, as_users_have_it, on_terminal
 
 MOMENTS = 40
 SEED = 20_240_229
@@ -30,11 +33,13 @@ def interrupted(place: Place, document: str, moment: Any, *more: str) -> Ran:
     if child == 0:
         code = 70
         try:
+            as_users_have_it()
             os.chdir(place.folder)
             for path, fd in ((out, 1), (err, 2)):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
             for name, fd in (("stdout", 1), ("stderr", 2)):
                 place.monkeypatch.setattr(f"sys.{name}", os.fdopen(fd, "w", closefd=False))
+            steady_streams()
             signal.signal(signal.SIGINT, signal.default_int_handler)
             if callable(moment):
                 moment()
@@ -114,6 +119,27 @@ def test_ctrl_c_during_a_big_upload_leaves_nothing_half(place: Place) -> None:
     assert not stage.exists() or list(stage.iterdir()) == []
 
 
+@pytest.mark.requirement("cli:interrupt:anywhere")
+def test_ctrl_c_right_after_staging_leaves_nothing_staged(place: Place) -> None:
+    """The bytes are complete and only their folder is being synced; left there, nobody would ever remove them."""
+    place.applied(place.create("first.md", "makes the folders"))
+    stage = place.folder / "notes" / ".amends" / "stage"
+
+    def interrupt_at_the_folder() -> None:
+        fsync = Syscalls.fsync
+
+        def interrupted_fsync(syscalls: Syscalls, fd: int) -> None:
+            if os.fstat(fd).st_ino == stage.stat().st_ino:
+                os.kill(os.getpid(), signal.SIGINT)
+            fsync(syscalls, fd)
+
+        place.monkeypatch.setattr(Syscalls, "fsync", interrupted_fsync)
+
+    ran = interrupted(place, place.create("a.md", "one"), interrupt_at_the_folder)
+    assert (ran.code, "interrupted before anything was sent" in ran.out) == (1, True)
+    assert list(stage.iterdir()) == []
+
+
 @pytest.mark.requirement("cli:interrupt:told")
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
 def test_an_outcome_is_told_though_ctrl_c_came_upon_it(place: Place, more: list[str]) -> None:
@@ -166,3 +192,22 @@ def test_ctrl_c_stops_a_command_that_waits(place: Place) -> None:
         ran = answered(child, terminal)
     assert ran.code == 1
     assert "interrupted; nothing was sent" in ran.out
+
+
+@pytest.mark.requirement("cli:interrupt:anywhere")
+def test_ctrl_c_in_a_finalizer_is_not_swallowed() -> None:
+    """Python prints a trace for what is raised in a finalizer and goes on; a Ctrl-C there must still count."""
+    program = (
+        "import threading\n"
+        "from amends.cli.fault import steady_streams\n"
+        "class Finalized:\n"
+        "    def __del__(self): raise KeyboardInterrupt\n"
+        "steady_streams()\n"
+        "try:\n"
+        "    Finalized()\n"
+        "    print('swallowed' if not threading.Event().wait(30) else '')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('passed on')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert (ended.stdout, ended.stderr) == ("passed on\n", "")

@@ -26,7 +26,7 @@ from amends.contract import (
     WriteOutcome,
 )
 from amends.contract.lifecycle import HOLDING, fold
-from amends.errors import AmendsError, ConflictError, JournalError
+from amends.errors import AmendsError, ConflictError, UnusableError
 from amends.ports import OpenSubject, Verification
 from amends.recovery import confirmation_digest, fingerprint
 from tests.simulation.history import Fields, History, Recorded, Request, TaskRecord, Told
@@ -415,8 +415,8 @@ def errors_are_true(case: Case) -> Found:
         if not isinstance(error, AmendsError) or isinstance(error, ConflictError):
             yield f"{case.task(refused.task).name} ended with {type(error).__name__}: {error}"
         sent = [request.operation_id for request in case.history.requests if request.task == refused.task]
-        if isinstance(error, JournalError) and sent:
-            yield f"{case.task(refused.task).name} said that the journal failed and nothing was sent; it sent {sent}"
+        if isinstance(error, UnusableError) and sent:
+            yield f"{case.task(refused.task).name} said that nothing was sent ({error.code}); it sent {sent}"
 
 
 CHECKERS: tuple[Callable[[Case], Found], ...] = (

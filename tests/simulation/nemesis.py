@@ -9,8 +9,9 @@ from __future__ import annotations
 from random import Random
 
 from amends.broker import check
-from amends.broker.step import ListOpen, Recall, Send
+from amends.broker.step import ListOpen, Prepare, Recall, Send
 from amends.contract import Compare, Receipt, State
+from amends.errors import OwnershipError, TargetError
 from amends.ports import Attempt
 from tests.simulation.surface import KINDS, Fate, FenceFate
 from tests.simulation.world import LEASE_AND_MORE_MS, SimulatedWorld, Task, is_commit, journal_fault
@@ -27,6 +28,7 @@ FAULTS = (
     "pause",
     "power",
     "reading",
+    "surface",
     "unreadable",
 )
 PROCESSES_MAX = 8
@@ -85,6 +87,8 @@ class Nemesis:
             self.world.note("journal fault")
         if isinstance(step, Recall | ListOpen) and self.strikes("reading", 0.01):
             return journal_fault()
+        if isinstance(step, Prepare) and self.strikes("surface", 0.05):
+            return self.rng.choice((OwnershipError(), TargetError("it is gone")))
         if step.is_interruptible and self.strikes("ctrl_c", 0.01):
             return KeyboardInterrupt()
         return None

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from amends.contract.lifecycle import HOLDING, Happened, State
 from amends.contract.operation import Json, Observation, Operation
 from amends.contract.outcome import Evidence, WriteOutcome
-from amends.errors import JournalError, LostRaceError, RecoveryError
+from amends.errors import LostRaceError, RecoveryError, UnusableError
 from amends.ports import Event, Plan
 from amends.recovery import (
     Aim,
@@ -57,8 +57,8 @@ _WITHDRAWN = frozenset({State.DECLINED, State.SUPERSEDED, State.EXPIRED})
 def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
     """Carry a confirmed transaction on until it is COMPLETE or BLOCKED, or waits for proof or for a person.
 
-    `pending` is what was not committed yet. Once something may have been sent, a journal that fails no longer raises:
-    what is known is reported as it stood.
+    `pending` is what was not committed yet. Once something may have been sent, a journal or a surface that can't be
+    used is no longer raised: what is known is reported as it stood.
     """
     has_sent = False
     try:
@@ -77,7 +77,7 @@ def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
             if following is None:
                 break
             report = following
-    except JournalError:
+    except UnusableError:
         if not has_sent:
             raise
     return report

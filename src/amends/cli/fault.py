@@ -6,9 +6,11 @@ what was sent (see `desk.leave_broken`). That the answer can't be printed does n
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +21,7 @@ import typer
 from amends.errors import AmendsError, UnusableError
 
 INTERRUPTED = "interrupted; nothing was sent"
+PASSED_ON_S = 0.01
 REPORT_IT = "it is not your mistake; please report it with the command and this message"
 
 
@@ -111,3 +114,12 @@ def steady_streams() -> None:
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.unraisablehook = _pass_interrupt_on
+
+
+def _pass_interrupt_on(unraisable: sys.UnraisableHookArgs) -> None:
+    """Let Ctrl-C count that fell into a finalizer, where Python only prints a trace."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        threading.Timer(PASSED_ON_S, _thread.interrupt_main).start()  # once this hook is left
+    else:
+        sys.__unraisablehook__(unraisable)

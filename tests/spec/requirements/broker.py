@@ -139,7 +139,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     ),
     "broker:journal:midway": Requirement(
         SOURCE,
-        "A journal that fails between two writes hides nothing of the first one.",
+        "A journal or a surface that fails between two writes hides nothing of the first one.",
     ),
     "broker:surface:raises": Requirement(
         SOURCE,

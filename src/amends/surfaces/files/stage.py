@@ -140,6 +140,7 @@ def stage_entry(
 ) -> tuple[int, int]:
     """Stage a file, inside folders where `names` has several, and make it durable. Gives the inodes of top and file."""
     chain = [os.dup(stage_fd)]
+    file: int | None = None
     try:
         for name in names[:-1]:
             syscalls.mkdir(chain[-1], name, 0o777)
@@ -160,6 +161,9 @@ def stage_entry(
             syscalls.fsync(fd)
         return syscalls.stat(stage_fd, names[0]).st_ino, file
     except BaseException:
+        if file is not None:
+            with suppress(OSError):
+                syscalls.unlink(chain[-1], names[-1])
         for fd, name in zip(reversed(chain[:-1]), reversed(names[: len(chain) - 1]), strict=True):
             with suppress(OSError):
                 syscalls.rmdir(fd, name)
