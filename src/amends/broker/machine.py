@@ -110,7 +110,9 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
             if pending:
                 raise
             return (yield from recall(life.operation_id))
-        held = Answer(Evidence.NEVER_SENT, reason=str(conflict))
+        held = Answer(
+            Evidence.NEVER_SENT, reason=str(conflict), note=f"See what holds it: amends show {conflict.holder}"
+        )
         return (yield from conclude(life, held, pending=pending, closing=closing))
     life = life.followed_by([intended])
 
@@ -227,7 +229,8 @@ def judge(life: Life, seen: Observation, seen_source: Observation | None = None)
     kind = plan.operation.kind
     is_there = seen.presence is Presence.PRESENT
     if kind in MAKES_NEW and is_there:
-        return Answer(Evidence.NEVER_SENT, reason="something else is there already")
+        instead = "; edit it, or upload over it" if kind is OperationKind.CREATE else ""
+        return Answer(Evidence.NEVER_SENT, reason=f"something else is there already{instead}")
     if kind in NEEDS_SOURCE and (seen_source is None or seen_source.presence is Presence.ABSENT):
         return Answer(Evidence.NEVER_SENT, reason=f"there is nothing at {plan.operation.source}")
     if kind in NEEDS_TARGET and life.reverses is None and not is_there:

@@ -15,13 +15,13 @@ from amends.contract.operation import Fact, Json
 from amends.contract.outcome import Evidence
 from amends.errors import BlockedError, DocumentError, LostRaceError, ProposalError
 from amends.ports import Event, Plan, WriteRequest
-from amends.recovery import Blocked, Proceed, Recover, aims, fingerprint, overlap
+from amends.recovery import aims, fingerprint, overlap
 
 from .life import Life, digest_of
 from .machine import conclude, judge, look
 from .report import Report, find
 from .step import Commit, ListOpen, MakePlan, Moment, Name, Now, Steps, do
-from .transaction import closing, concluded, consider, proposed, run, spent, withdraw
+from .transaction import closing, concluded, proposed, run, spent, withdraw
 
 MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
 """States of a write that may have applied, also where waiting can't settle it any more."""
@@ -156,7 +156,10 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
             raise ProposalError(f"{life.operation_id} was altered after it was proposed", hint="propose it again")
     if shown_digest is not None and shown_digest != report.digest:
         raise ProposalError(f"{report.transaction} is not what was shown", hint=f"amends show {report.transaction}")
-    return (yield from run(*_confirmed(report, by, moment)))
+    try:
+        return (yield from run(*_confirmed(report, by, moment)))
+    except LostRaceError:
+        return (yield from confirm(subject, by=by, shown_digest=shown_digest))
 
 
 def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
@@ -236,7 +239,10 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
 
 
 def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
-    """Give the transaction that failed on its way and is about what `plans` are about. Raises BlockedError."""
+    """Give the transaction that failed on its way and is about what `plans` are about. Raises BlockedError.
+
+    One whose writes may still land is not given: it holds its claims, and they refuse whatever overlaps.
+    """
     wanted = frozenset().union(*(aims(each.operation) for each in plans))
     for row in (yield from do(ListOpen())):
         if row.state not in (State.OPEN, State.BLOCKED):
@@ -251,8 +257,11 @@ def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
                 f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
                 hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
             )
-        if any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives):
-            return report
+        has_failed = any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives)
+        if has_failed and not any(life.is_holding or life.holds_claims for life in report.lives):
+            report = yield from concluded(report)
+            if report.state is State.OPEN:
+                return report
     return None
 
 
@@ -263,17 +272,12 @@ def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
             f"some of these writes are about what the unfinished {report.transaction} is about, and some are not",
             hint="propose them apart: the former are its recoveries",
         )
-    _, decision = yield from consider(report)
     used = spent(report)
-    is_spent = used.is_exhausted or any(used.forbids(each.operation) for each in plans)
-    if isinstance(decision, Blocked) or is_spent:
-        ended = yield from concluded(report)
+    if used.is_exhausted or any(used.forbids(each.operation) for each in plans):
         raise BlockedError(
             f"{report.transaction} is about the same, and its automatic recoveries are used up; nothing was sent",
-            hint=f"amends followup {ended.transaction}",
+            hint=f"end it first: amends check {report.transaction}",
         )
-    if not isinstance(decision, Recover | Proceed):
-        return replace((yield from concluded(report)), is_joined=True)
     moment = yield from do(Now())
     more: dict[str, Json] = {
         "is_recovery": True,

@@ -39,7 +39,7 @@ from amends.recovery import (
 from .life import Life, digest_of, observation_from, plan_data
 from .machine import Closing, execute, may_settle, quiesce, record, settle
 from .report import Report, find, one
-from .step import Commit, Moment, Name, Now, Read, Steps, do
+from .step import Commit, Moment, Name, Now, Read, Self, Steps, do
 
 _STANDINGS = {
     State.PROPOSED: Standing.UNSENT,
@@ -61,6 +61,7 @@ def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
     used is no longer raised: what is known is reported as it stood.
     """
     has_sent = False
+    me = yield from do(Self())
     try:
         for planned in [life for life in report.lives if not life.is_recovery]:
             ended = planned
@@ -68,8 +69,12 @@ def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
                 ended = yield from execute(planned, pending=pending, closing=closing(report))
                 pending, has_sent = (), True
                 report = report.with_life(ended)
+                if ended.owner not in (None, me):  # another process took it over, and told somebody how it ended
+                    return (yield from find(report.transaction))
             if not ended.is_done:
                 break
+        if pending:
+            yield from do(Commit(tuple(pending)))
         report = yield from find(report.transaction)
         while report.state is State.OPEN:
             case, decision = yield from consider(report)
@@ -92,7 +97,7 @@ def consider(report: Report) -> Steps[tuple[Case, Decision]]:
         history=_history(report),
         now={},
     )
-    if any(life.is_holding for life in report.lives):
+    if any(life.is_holding or life.holds_claims for life in report.lives):
         return case, Wait(None)
     case = replace(case, now=(yield from audit(report)))
     decision = decide(case)
@@ -316,10 +321,25 @@ def _tried(report: Report) -> Iterator[Tried]:
             standing=standing,
             base=audits.get(life.operation_id) or _shown(life),
             undoable=life.plan.undoable,
+            lacks=_lacks(life),
             reason=life.reason,
             was_interrupted=life.was_interrupted or state in _WITHDRAWN,
             is_recovery=life.is_recovery,
         )
+
+
+def _lacks(life: Life) -> str | None:
+    """Say why sending a failed write once more can't help, or must not be tried without a person.
+
+    What was not sent at all was kept back by something that another sending meets again, unless it was our own fence
+    that set it aside. An undo is never sent without a person.
+    """
+    if life.state is not State.FAILED or life.evidence in (Evidence.ALREADY_SO, Evidence.STALE):
+        return None
+    was_fenced = any(event.happened is Happened.FENCE_STARTED for event in life.events)
+    if life.evidence is Evidence.NEVER_SENT and not was_fenced and not life.was_interrupted:
+        return life.reason or "it could not be sent"
+    return "an undo is not sent again without a person" if life.reverses is not None else None
 
 
 def _shown(life: Life) -> dict[str, Observation]:
