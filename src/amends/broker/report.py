@@ -49,9 +49,24 @@ class Report:
         return frozenset().union(*(aims(life.operation) for life in self.lives))
 
     @property
+    def planned(self) -> tuple[Life, ...]:
+        """The writes that were asked for, without the recoveries."""
+        return tuple(life for life in self.lives if not life.is_recovery)
+
+    def latest(self, planned: Life) -> Life:
+        """Give the last write that was to do what `planned` does: itself, or its recovery."""
+        same = [life for life in self.lives if life.fingerprint == planned.fingerprint and life.key is not None]
+        return same[-1] if same else planned
+
+    @property
     def was_attempted(self) -> bool:
         """Say whether a write of it got as far as its intent."""
         return any(life.key is not None for life in self.lives)
+
+    @property
+    def is_followed_up(self) -> bool:
+        """Say whether a later transaction completed what this BLOCKED one did not."""
+        return any(event.happened is Happened.FOLLOWED_UP for event in self.events)
 
     @property
     def blocked(self) -> dict[str, Json] | None:

@@ -295,7 +295,9 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
         }
         blocked = blocked_report(case, decision, kept=kept)
         data = {**blocked.as_json(), "lines": list(blocked.lines())}
-        events.append(Event(report.transaction, Happened.BLOCKED, moment.now_ms, data))
+        is_over = len(report.planned) == 1 and not report.was_attempted  # nothing happened: it is asked for anew
+        verdict = Happened.WITHDRAWN if is_over else Happened.BLOCKED
+        events.append(Event(report.transaction, verdict, moment.now_ms, data))
     why = {"evidence": Evidence.NEVER_SENT, "reason": "its transaction ended before it was sent"}
     events += [
         Event(life.operation_id, Happened.FAILED, moment.now_ms, dict(why), epoch=life.epoch, releases=True)
