@@ -171,8 +171,11 @@ def summary(report: Report) -> str:
 
 
 def tell_log(reports: Iterable[Report]) -> None:
-    """Print the newest transactions, one line for each write."""
+    """Print the newest transactions, one line for each write, and one for what several come to."""
     for report in reports:
+        if len(report.planned) != 1:
+            line = f"{report.title or 'Transaction'}: {verdict(report)}"
+            say(clock(report.events[0].at_ms), report.transaction, _styled(report.state, line))
         for life in report.lives:
             because = f" ({life.evidence})" if life.evidence else ""
             say(

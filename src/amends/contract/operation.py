@@ -113,7 +113,7 @@ class Operation:
         return self.target.partition(":")[0]
 
     def holds(self, seen: Observation, seen_source: Observation | None = None) -> bool:
-        """Say whether every fact holds in `seen`, an observation of the target, and `seen_source`, one of the source."""
+        """Say whether every fact holds in `seen`, a look at the target, and `seen_source`, one at the source."""
         places = {self.target: seen, self.source: seen_source}
         seen_at = ((fact, places.get(fact.target)) for fact in self.postcondition)
         return all(place is not None and fact.holds(place) for fact, place in seen_at)
