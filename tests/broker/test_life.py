@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from amends.broker import check, confirm, outcome_told, propose
+from amends.broker import check, confirm, outcome_told, propose, undo
 from amends.broker.step import Commit, Recall, Send
 from amends.contract import Evidence, State, WriteOutcome
 from amends.errors import DocumentError, ProposalError, UnknownSubjectError
@@ -126,6 +126,31 @@ def test_two_intended_identical_writes_both_happen(bench: Bench) -> None:
     assert (bench.text, bench.effects) == ("new", 2)
 
 
+@pytest.mark.requirement("broker:join:undelivered")
+def test_what_is_not_over_is_not_counted_as_told(bench: Bench) -> None:
+    """A proposal that was shown is still to be confirmed; showing it leaves no mark."""
+    proposed = bench.propose(request(EDIT, "a"))
+    before = bench.journal.events(proposed.lives[0].operation_id)
+    bench.run(outcome_told(proposed))
+    assert bench.journal.events(proposed.lives[0].operation_id) == before
+
+
+@pytest.mark.requirement("broker:join:whole")
+def test_a_request_is_answered_only_by_its_own_writes(bench: Bench) -> None:
+    """Merging what may have applied with something new must neither repeat the first nor swallow the second."""
+    bench.fates(Fate.FLIES)
+    bench.no_fence_works()
+    first = bench.write(request(EDIT, "a"))
+    with pytest.raises(ProposalError, match=f"under way already, as operation {first.lives[0].operation_id}"):
+        bench.propose(request(EDIT, "a"), request(CREATE, "b"), ask=AUTO)
+    assert bench.requests == 1
+
+    bench.fences_work()
+    assert outcomes(bench.check(first)) == [(FAILED, Evidence.VOIDED)]
+    both = bench.propose(request(EDIT, "a"), request(CREATE, "b"), ask=AUTO)
+    assert said(both) == ["I edited sim:a.", "I created sim:b."]
+
+
 @pytest.mark.requirement("broker:claims:refused")
 def test_a_different_payload_under_held_claims_names_the_holder(bench: Bench) -> None:
     """The first may still land, whatever comes of it; the second is refused and never told of the first's success."""
@@ -241,6 +266,9 @@ def test_a_subject_is_found_by_the_beginning_of_its_id(bench: Bench) -> None:
     assert bench.run(check(report.transaction[:-1])).transaction == report.transaction
     with pytest.raises(UnknownSubjectError, match="several ids begin with op_"):
         bench.run(check("op_"))
+    with pytest.raises(UnknownSubjectError, match="has 2 writes") as several:
+        bench.run(undo(report.transaction, ASK))
+    assert several.value.hint == f"name one: {one}, {other}"
     with pytest.raises(UnknownSubjectError, match="no operation or transaction is called 'op_x'"):
         bench.run(check("op_x"))
     with pytest.raises(ProposalError, match=f"{other} is one of 2 writes that belong together"):

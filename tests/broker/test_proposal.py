@@ -7,8 +7,8 @@ import pytest
 from amends.broker import Ask, confirm, decline, propose
 from amends.broker.step import Commit, Send
 from amends.contract import Evidence, Happened, State, WriteOutcome
-from amends.errors import ProposalError
-from amends.ports import Event
+from amends.errors import PayloadError, ProposalError
+from amends.ports import Attempt, Blobs, Event, Prepared
 from tests.broker.bench import ASK, AUTO, CREATE, EDIT, THEIRS, Bench, outcomes, request, said
 
 FAILED = WriteOutcome.FAILED
@@ -81,6 +81,33 @@ def test_an_expired_proposal_is_not_confirmed(bench: Bench) -> None:
     with pytest.raises(ProposalError, match="it is expired"):
         bench.run(confirm(proposed.transaction, by="person"))
     assert bench.requests == 0
+
+
+@pytest.mark.requirement("broker:confirm:fits")
+def test_what_a_surface_refuses_to_prepare_is_not_sent(bench: Bench) -> None:
+    """Everything that can fail without an effect fails before the intent, and says that nothing was changed."""
+
+    def prepare(attempt: Attempt, blobs: Blobs) -> Prepared:
+        raise PayloadError("the file shrank while it was read")
+
+    bench.surface.prepare = prepare  # type: ignore[method-assign]
+    report = bench.propose(request(EDIT, "a"), ask=AUTO)
+    assert said(report) == ["I couldn't edit sim:a: the file shrank while it was read; nothing was changed."]
+    assert bench.requests == 0
+
+
+@pytest.mark.requirement("broker:confirm:expired")
+def test_an_expiry_that_comes_too_late_changes_nothing(bench: Bench) -> None:
+    """Another process confirmed in time by its own clock; whoever finds it expired is told what became of it."""
+    proposed = bench.propose(request(EDIT, "a"), ask=Ask("agent", expires_in_ms=1_000))
+    now_ms = bench.journals.clock.now_ms()
+    bench.journals.clock.advance(1_000)
+    slow = bench.until(confirm(proposed.transaction, by="one"), Commit)
+    bench.journals.clock.set_wall(now_ms)
+    quick = bench.run(confirm(proposed.transaction, by="two"), bench.journals.open())
+    late = slow.finish()
+    assert late.is_joined
+    assert said(late) == said(quick) == ["I edited sim:a."]
 
 
 @pytest.mark.requirement("broker:confirm:expired")

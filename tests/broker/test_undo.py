@@ -34,6 +34,18 @@ def test_an_undo_of_a_creation_keeps_what_was_created(bench: Bench) -> None:
     assert {"text": "new"} in bench.surface.archive
 
 
+@pytest.mark.requirement("broker:undo:restores")
+def test_an_undo_of_what_was_only_seen_says_so_before(make_bench: MakeBench) -> None:
+    """It may undo somebody else's write that looks like ours; the person who confirms has to know."""
+    bench = make_bench("shelf")
+    bench.fates(Fate.ANSWER_LOST)
+    report = bench.write(request(EDIT, "a"))
+    proposed = bench.run(undo(report.lives[0].operation_id, ASK))
+    assert proposed.lives[0].plan.warnings == (
+        "The write that this reverses was never proved to be ours: its target was only seen to hold it.",
+    )
+
+
 @pytest.mark.requirement("broker:undo:undo")
 def test_an_undo_of_the_undo_brings_the_write_back(bench: Bench) -> None:
     """Both directions keep what they displace, so that changing one's mind twice costs nothing."""

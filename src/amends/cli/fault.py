@@ -6,9 +6,9 @@ what was sent (see `desk.leave_broken`). That the answer can't be printed does n
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -120,6 +120,8 @@ def steady_streams() -> None:
 def _pass_interrupt_on(unraisable: sys.UnraisableHookArgs) -> None:
     """Let Ctrl-C count that fell into a finalizer, where Python only prints a trace."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
-        threading.Timer(PASSED_ON_S, _thread.interrupt_main).start()  # once this hook is left
+        main = threading.main_thread().ident
+        assert main is not None
+        threading.Timer(PASSED_ON_S, signal.pthread_kill, (main, signal.SIGINT)).start()  # once this hook is left
     else:
         sys.__unraisablehook__(unraisable)

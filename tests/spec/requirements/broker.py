@@ -53,6 +53,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "An outcome that nobody was told is handed over at the repeat; only the next one is a new write.",
     ),
+    "broker:join:whole": Requirement(
+        SOURCE,
+        "A request is answered only by exactly its own writes, and refused while one of them may have applied already.",
+    ),
     "broker:join:again": Requirement(
         SOURCE,
         "A second identical write happens where it is asked for with `again`.",
