@@ -100,10 +100,14 @@ class Amends:
         """Settle what is ambiguous, by reading and fencing; a change is never sent."""
         return self._answer(broker.check(subject))
 
-    def undo(self, operation_id: str, *, proposer: str = "program", confirmed_by: str | None = None) -> Report:
-        """Propose the reversal of a write; with `confirmed_by`, carry it out at once."""
+    def undo(self, subject: str, *, proposer: str = "program", confirmed_by: str | None = None) -> Report:
+        """Propose the reversal of a write, or of all of a transaction's; with `confirmed_by`, carry it out at once."""
         ask = Ask(proposer, expires_in_ms=self.settings.policy.expires_in_ms, confirmed_by=confirmed_by)
-        return self._answer(broker.undo(operation_id, ask))
+        return self._answer(broker.undo(subject, ask))
+
+    def followup(self, subject: str, *, proposer: str = "program") -> Report:
+        """Take up a BLOCKED transaction: propose what is still amiss, as a new transaction for a person to confirm."""
+        return self._answer(broker.followup(subject, Ask(proposer, expires_in_ms=self.settings.policy.expires_in_ms)))
 
     def attest(self, operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) -> Report:
         """Record a person's word on a write that nothing can prove any more."""
@@ -220,6 +224,8 @@ def _open_surfaces(settings: Settings, journal_id: str, clock: Clock, progress: 
 
 def waits(report: Report) -> bool:
     """Say whether somebody has to do something about `report`."""
-    if report.state is State.BLOCKED and len(report.lives) > 1:
+    if report.state is State.BLOCKED:
+        return not report.is_followed_up
+    if report.state is State.OPEN:
         return True
     return bool(report.waiting(State.PROPOSED, State.CONFIRMED, State.EXECUTING, State.AMBIGUOUS, State.CLOSED))

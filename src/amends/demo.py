@@ -7,6 +7,7 @@ which are a real SIGKILL sent by a surface that the demo wraps.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pty
 import re
@@ -31,6 +32,9 @@ from amends.ports import Answer, Attempt
 
 _out = Console(highlight=False, soft_wrap=True)
 _ASKED = re.compile(rb"Type (\w+) to [^\n]*\n> ")
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
+"""prctl(2) and capabilities(7)."""
+
 _TYPING_S_MAX = 30
 """How long a command may take to ask for its code before the demo gives up on it."""
 
@@ -68,6 +72,7 @@ def _play_acts(stage: _Stage) -> None:
     _killed_after_the_change(stage)
     _killed_before_the_change(stage)
     _an_undo_that_would_lose_work(stage)
+    _a_transaction_that_stops(stage)
 
 
 def _an_applied_write_and_its_undo(stage: _Stage) -> None:
@@ -111,6 +116,10 @@ def _killed_before_the_change(stage: _Stage) -> None:
     stage.say("From outside this looks the same as before. The check tells them apart, by proof:")
     stage.command("check", stage.newest(), expect=0)
     stage.look("notes/brief.md")
+    stage.say(
+        "It is known not to have landed, and that it can't any more. Asked for again, it is that write's one recovery:"
+    )
+    stage.command("apply", "brief.toml", "--yes", expect=0)
 
 
 def _an_undo_that_would_lose_work(stage: _Stage) -> None:
@@ -119,6 +128,29 @@ def _an_undo_that_would_lose_work(stage: _Stage) -> None:
     stage.write("notes/memo.md", "To all: court moved to 9:30.\nBring the exhibits. - Ada\n")
     stage.command("undo", stage.maybe, "--yes", expect=1)
     stage.look("notes/memo.md")
+
+
+def _a_transaction_that_stops(stage: _Stage) -> None:
+    stage.act("6. Several files, one of which can't be written")
+    sealed = stage.place / "notes" / "sealed"
+    sealed.mkdir()
+    sealed.chmod(0o555)
+    papers = ("status.md", "served\n"), ("sealed/receipt.md", "received\n"), ("next.md", "hearing on Friday\n")
+    document = 'title = "Serve the papers"\n'
+    for name, text in papers:
+        kind = "edit" if name == "status.md" else "create"
+        document += f'[[write]]\n{kind} = "notes:{name}"\nset = {{ text = {_quoted(text)} }}\n'
+    stage.document("papers.toml", document)
+    stage.say("The folder notes/sealed is read-only. One recovery is made; when nothing is better after it, it stops:")
+    stage.command("apply", "papers.toml", "--yes", expect=4)
+    stage.look("notes/status.md")
+    stage.say("Whoever asks again under another name is refused. A person mends the cause, and takes it up:")
+    sealed.chmod(0o755)
+    stopped = stage.newest()
+    stage.as_person("followup", stopped, expect=0)
+    stage.look("notes/sealed/receipt.md")
+    stage.say("The follow-up is complete, and the old verdict stands:")
+    stage.command("log", "--limit", "2", expect=0)
 
 
 class _Stage:
@@ -137,9 +169,11 @@ class _Stage:
         _out.print(text, markup=False)
 
     def command(self, *words: str, expect: int) -> None:
-        """Run a real command and show it with what it prints."""
+        """Run a real command and show it with what it prints. It heeds file permissions even if root plays."""
         self._prompt(words)
-        ended = subprocess.run(self._argv(words), cwd=self.place, capture_output=True, text=True, check=False)
+        ended = subprocess.run(
+            self._argv(words), cwd=self.place, capture_output=True, text=True, check=False, preexec_fn=_heed_permissions
+        )
         self._printed(ended.stdout + ended.stderr)
         self._exited(ended.returncode, expect)
 
@@ -190,9 +224,13 @@ class _Stage:
         (self.place / path).write_text(text, encoding="utf-8")
 
     def change(self, path: str, *, title: str, text: str, **write: str) -> None:
-        """Write a change document and show it."""
+        """Write a change document with one write and show it."""
         (kind, target), *_ = write.items()
         document = f'title = "{title}"\n[[write]]\n{kind} = "{target}"\nset = {{ text = {_quoted(text)} }}\n'
+        self.document(path, document)
+
+    def document(self, path: str, document: str) -> None:
+        """Write `document` to a file and show it."""
         (self.place / path).write_text(document, encoding="utf-8")
         self.say(f"{path}:")
         self._printed(document)
@@ -251,6 +289,12 @@ def die(change: str, *, after_sending: str) -> None:
     }
     amends.world = replace(amends.world, surfaces=surfaces)
     amends.propose(document, folder=folder, proposer="operator", confirmed_by="operator (--yes)")
+
+
+def _heed_permissions() -> None:
+    """Have the command that is about to start obey permission bits: root alone may pass over them."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
 def _quoted(text: str) -> str:

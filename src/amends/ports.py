@@ -135,7 +135,8 @@ class WriteRequest:
 class Plan:
     """A write with everything materialised: what will be sent, and what was seen when it was planned.
 
-    `payload` is JSON and names blobs by digest; nothing in it changes any more. `warnings` are sentences to show
+    `payload` is JSON and names blobs by digest; nothing in it changes any more. `shown_source` is what was seen at the
+    source of a move or rename. `warnings` are sentences to show
     before confirming. `undoable` says whether the surface could reverse it.
     """
 
@@ -145,6 +146,7 @@ class Plan:
     guarantee: Guarantee
     undoable: bool
     warnings: tuple[str, ...] = ()
+    shown_source: Observation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ class Attempt:
     payload: dict[str, Json]
     before: Observation
     prepared: dict[str, Json] = field(default_factory=dict)
+    before_source: Observation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,9 @@ class Surface(Protocol):
     def plan(self, request: WriteRequest, blobs: Blobs) -> Plan:
         """Identify the target, read it, and keep the payload's bytes in `blobs`. Changes nothing."""
 
+    def replan(self, plan: Plan, blobs: Blobs) -> Plan:
+        """Plan what `plan` wants once more, against what is there now. Raises what `plan` raises."""
+
     def plan_undo(self, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
         """Plan the write that restores `proposal.restores`. `shown` is `proposal.expects`.
 
@@ -214,11 +220,16 @@ class Surface(Protocol):
     def send(self, attempt: Attempt) -> Answer:
         """Send it: once, conditionally where the surface can."""
 
-    def fence(self, attempt: Attempt) -> Answer:
-        """Make a late landing impossible, and say whether it landed. May be repeated, also by another process."""
+    def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
+        """Make a late landing impossible, and say whether it landed. May be repeated, also by another process.
+
+        `is_sender_gone` says that the sender provably can't send any more; where only that rules out a late landing,
+        the answer is not quiescent without it.
+        """
 
     def tidy(self, attempt: Attempt) -> None:
-        """Drop what only the proof needed, now that a failed outcome is durable."""
+        """Drop what only the proof needed, now that the outcome is durable: what a failed attempt prepared, or what a
+        delete took away."""
 
 
 # --- time and names --------------------------------------------------------------------------------------------

@@ -194,13 +194,14 @@ def test_what_lies_below_an_archived_target_is_held(bench: Bench) -> None:
 @pytest.mark.requirement("broker:transaction:stops")
 def test_a_transaction_stops_at_its_first_failure(bench: Bench) -> None:
     """What follows was planned on what came before; each write is told by itself, and the whole is BLOCKED."""
-    bench.fates(Fate.ANSWERED, Fate.REFUSED)
+    bench.fates(Fate.ANSWERED, Fate.REFUSED, Fate.REFUSED)
     report = bench.write(request(EDIT, "a"), request(CREATE, "b"), request(CREATE, "c"))
-    assert [outcome and outcome[0] for outcome in outcomes(report)] == [APPLIED, FAILED, FAILED]
+    assert [outcome and outcome[0] for outcome in outcomes(report)] == [APPLIED, FAILED, FAILED, FAILED]
     assert said(report) == [
         "I edited sim:a.",
         "I couldn't create sim:b: it was refused: the target said no; nothing was changed.",
-        "I couldn't create sim:c: an earlier write of its transaction did not apply; nothing was changed.",
+        "I couldn't create sim:c: its transaction ended before it was sent; nothing was changed.",
+        "I couldn't create sim:b: it was refused: the target said no; nothing was changed.",
     ]
     assert report.state is State.BLOCKED
     assert (bench.text, bench.surface.content("sim:b"), bench.surface.content("sim:c")) == ("new", None, None)
@@ -219,11 +220,15 @@ def test_a_transaction_goes_on_where_it_was_broken_off(bench: Bench) -> None:
 
     checked = bench.check(proposed)
     assert [life.state for life in checked.lives] == [State.APPLIED, State.FAILED]
-    assert checked.state is State.BLOCKED
+    assert checked.state is State.OPEN
     assert said(checked)[1] == (
         "I couldn't create sim:b: the write was voided before it could land; nothing was changed."
     )
     assert bench.effects == 1
+    report = bench.run(confirm(proposed.transaction, by="person"))
+    assert report.state is State.COMPLETE
+    assert [life.is_recovery for life in report.lives] == [False, False, True]
+    assert (bench.effects, bench.surface.content("sim:b")) == (2, {"text": "new"})
 
 
 @pytest.mark.requirement("broker:transaction:stops")

@@ -28,9 +28,9 @@ def test_without_a_durable_intent_nothing_is_sent(bench: Bench, when: str) -> No
     assert outcomes(other) == [(APPLIED, Evidence.ACKNOWLEDGED)]
     *_, last = bench.journal.events(name)
     assert last.happened is Happened.ABANDONED
-    assert bench.check(proposed).state is State.BLOCKED
-    retried = bench.propose(request(EDIT, "a"), ask=AUTO)
-    assert outcomes(retried) == [(APPLIED, Evidence.ACKNOWLEDGED)]
+    assert bench.check(proposed).state is State.OPEN
+    retried = bench.run(confirm(proposed.transaction, by="person"))
+    assert outcomes(retried) == [None, (APPLIED, Evidence.ACKNOWLEDGED)]
     assert (bench.text, bench.effects) == ("new", 2)
 
 

@@ -55,7 +55,7 @@ TARGETS = [
         "nothing_to_edit", {"edit": "notes:gone.md", "set": {"text": ""}}, "notes:gone.md", "nothing is at", "create"
     ),
     write("two_surfaces", {"move": "notes:a", "to": "mail:b"}, "notes:a and mail:b", "different surfaces", "archive"),
-    write("not_yet", {"delete": "notes:there.md"}, "deleted", "can't be deleted through Amends yet", "archive it"),
+    write("no_move", {"move": "notes:there.md", "to": "notes:b.md"}, "notes:b.md", "have the same parent", "a rename"),
 ]
 
 FIELDS = [

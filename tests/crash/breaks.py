@@ -56,8 +56,8 @@ def writes_in_place(amends: Amends) -> None:
 
 
 class _HopefulFence(_Other):
-    def fence(self, attempt: Attempt) -> Answer:
-        self._real.fence(attempt)
+    def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
+        self._real.fence(attempt, is_sender_gone=is_sender_gone)
         return Answer(Evidence.NEVER_SENT, reason="no answer came, so it will not have arrived")
 
 

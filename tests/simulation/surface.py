@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from amends.contract import (
@@ -152,6 +152,15 @@ class FakeSurface:
         self.history.planned.append(Planned(self.tick, self.task, plan))
         return plan
 
+    def replan(self, plan: Plan, blobs: Blobs) -> Plan:
+        """Plan the same facts against what is there now."""
+        del blobs
+        kind, shown = plan.operation.kind, self._observe(plan.operation.target)
+        if kind in (OperationKind.CREATE, OperationKind.EDIT):
+            kind = OperationKind.EDIT if shown.presence is Presence.PRESENT else OperationKind.CREATE
+        fields = plan.payload["fields"]
+        return self._plan(replace(plan.operation, kind=kind), None if fields is None else dict(fields), shown)
+
     def plan_undo(self, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
         """Plan the write that brings back what was there."""
         del reversed_attempt, blobs
@@ -207,7 +216,7 @@ class FakeSurface:
             return Answer(Evidence.REFUSED, reason="the target said no")
         return self._travel(request, fate)
 
-    def fence(self, attempt: Attempt) -> Answer:
+    def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
         """Stop the attempt, and say what is known of it."""
         fate = self.fence_fate(attempt)
         if self.guarantee.fence is Fence.NONE:

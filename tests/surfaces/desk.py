@@ -16,6 +16,7 @@ from amends.surfaces.files import Files, Syscalls
 from amends.testing import FakeClock, FakeIds
 
 CREATE, EDIT, ARCHIVE, UPLOAD = OperationKind.CREATE, OperationKind.EDIT, OperationKind.ARCHIVE, OperationKind.UPLOAD
+MOVE, RENAME, DELETE = OperationKind.MOVE, OperationKind.RENAME, OperationKind.DELETE
 
 
 def digest(content: bytes) -> str:
@@ -49,14 +50,16 @@ class Desk:
         return Files("notes", root or self.root, clock=self.clock, syscalls=syscalls, **given)
 
     def plan(self, kind: OperationKind, key: str, *, files: Files | None = None, **request: Any) -> Plan:
-        """`text="..."` and the like are fields; `local_file` is not."""
-        local_file = request.pop("local_file", None)
-        asked = WriteRequest(kind, "notes", key, fields=request, local_file=local_file)
+        """`text="..."` and the like are fields; `local_file` and `source` are not."""
+        local_file, source = request.pop("local_file", None), request.pop("source", None)
+        asked = WriteRequest(kind, "notes", key, source_key=source, fields=request, local_file=local_file)
         return (files or self.files()).plan(asked, self.blobs)
 
     def attempt(self, plan: Plan, *, files: Files | None = None, before: Observation | None = None) -> Attempt:
-        before = before or (files or self.files()).read(plan.operation.target)
-        return Attempt(self.ids.new("op"), self.ids.new("key"), plan.operation, plan.payload, before)
+        files, operation = files or self.files(), plan.operation
+        before = before or files.read(operation.target)
+        source = None if operation.source is None else files.read(operation.source)
+        return Attempt(self.ids.new("op"), self.ids.new("key"), operation, plan.payload, before, before_source=source)
 
     def prepare(self, plan: Plan, *, files: Files | None = None, before: Observation | None = None) -> Attempt:
         attempt = self.attempt(plan, files=files, before=before)
@@ -68,9 +71,11 @@ class Desk:
     def prepared(self, kind: OperationKind, key: str, *, files: Files | None = None, **request: Any) -> Attempt:
         return self.prepare(self.plan(kind, key, files=files, **request), files=files)
 
-    def write(self, kind: OperationKind, key: str, **request: Any) -> tuple[Attempt, Answer]:
-        attempt = self.prepared(kind, key, **request)
-        return attempt, self.files().send(attempt)
+    def write(
+        self, kind: OperationKind, key: str, *, files: Files | None = None, **request: Any
+    ) -> tuple[Attempt, Answer]:
+        attempt = self.prepared(kind, key, files=files, **request)
+        return attempt, (files or self.files()).send(attempt)
 
     def undo_plan(self, attempt: Attempt, *, files: Files | None = None) -> Plan:
         files = files or self.files()
@@ -79,6 +84,7 @@ class Desk:
             operation_id=attempt.operation_id,
             kind=operation.kind,
             target=operation.target,
+            source=operation.source,
             outcome=WriteOutcome.APPLIED,
             before=attempt.before,
             after=files.read(operation.target),

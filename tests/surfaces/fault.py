@@ -9,6 +9,7 @@ from amends.surfaces.files import Syscalls
 from amends.surfaces.files.identity import fold
 
 NFS = 0x6969
+OVERLAY_NUMBER = 0x794C7630
 CHANGING = ("rename_noreplace", "rename_exchange", "rename", "link", "unlink", "mkdir", "rmdir", "fsync")
 
 
@@ -27,7 +28,30 @@ class Network(WithoutFlags):
 
 
 class Folding(Syscalls):
-    """Folders that take all spellings of a name for one, and have no flag that says so."""
+    """Folders that take all spellings of a name for one, and have no flag that says so.
+
+    Renaming an entry to another spelling of its name is answered as Linux does: as taken, or with success and nothing
+    done.
+    """
+
+    def _listed(self, folder_fd: int, name: str) -> str:
+        return next((real for real in os.listdir(folder_fd) if fold(real) == fold(name)), name)
+
+    def stat(self, folder_fd: int, name: str) -> os.stat_result:
+        return super().stat(folder_fd, self._listed(folder_fd, name))
+
+    def born_ns(self, folder_fd: int, name: str) -> int | None:
+        return super().born_ns(folder_fd, self._listed(folder_fd, name))
+
+    def open(self, folder_fd: int, name: str) -> int:
+        return super().open(folder_fd, self._listed(folder_fd, name))
+
+    def rename_noreplace(self, source_fd: int, source: str, target_fd: int, target: str) -> None:
+        source, target = self._listed(source_fd, source), self._listed(target_fd, target)
+        super().rename_noreplace(source_fd, source, target_fd, target)
+
+    def rename(self, source_fd: int, source: str, target_fd: int, target: str) -> None:
+        super().rename(source_fd, self._listed(source_fd, source), target_fd, self._listed(target_fd, target))
 
     def casefold_flag(self, folder: str) -> bool | None:
         return None

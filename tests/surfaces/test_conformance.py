@@ -9,12 +9,23 @@ from amends.contract.operation import OperationKind
 from amends.ports import WriteRequest
 from amends.surfaces.files import Syscalls
 from amends.testing.surface_conformance import PROMISES, Promise, SurfaceBench
-from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, UPLOAD, Desk, replaced_by_rename, tree
+from tests.surfaces.desk import (
+    ARCHIVE,
+    CREATE,
+    DELETE,
+    EDIT,
+    MOVE,
+    RENAME,
+    UPLOAD,
+    Desk,
+    replaced_by_rename,
+    tree,
+)
 
 
 @pytest.fixture
 def bench(desk: Desk, system: Callable[[], Syscalls]) -> SurfaceBench:
-    for name in ("edited.md", "archived.md", "uploaded.md"):
+    for name in ("edited.md", "archived.md", "deleted.md", "uploaded.md", "moved.md", "renamed.md", "sub/other.md"):
         desk.path(name, f"old content of {name}\n")
     local_file = desk.path("../local.md", "from this machine\n")
     numbers = count()
@@ -26,9 +37,15 @@ def bench(desk: Desk, system: Callable[[], Syscalls]) -> SurfaceBench:
     def intrude(target: str) -> None:
         replaced_by_rename(desk.root / target.removeprefix("notes:"), f"somebody's {next(numbers)}".encode())
 
-    def request(kind: OperationKind, key: str, **fields: str) -> WriteRequest:
-        return WriteRequest(kind, "notes", key, fields=fields, local_file=str(local_file) if kind is UPLOAD else None)
+    def request(kind: OperationKind, key: str, source: str | None = None, **fields: str) -> WriteRequest:
+        from_here = str(local_file) if kind is UPLOAD else None
+        return WriteRequest(kind, "notes", key, source_key=source, fields=fields, local_file=from_here)
 
+    moves = {
+        MOVE: request(MOVE, "sub/moved.md", "moved.md"),
+        RENAME: request(RENAME, "another name.md", "renamed.md"),
+    }
+    knows_moves = system is Syscalls
     return SurfaceBench(
         open=lambda: desk.files(system()),
         blobs=desk.blobs,
@@ -36,10 +53,17 @@ def bench(desk: Desk, system: Callable[[], Syscalls]) -> SurfaceBench:
             CREATE: request(CREATE, "created.md", text="new\n"),
             EDIT: request(EDIT, "edited.md", text="new\n", mode="0600"),
             ARCHIVE: request(ARCHIVE, "archived.md"),
+            DELETE: request(DELETE, "deleted.md"),
             UPLOAD: request(UPLOAD, "uploaded.md"),
+            **(moves if knows_moves else {}),
         },
-        refused=tuple(
-            request(kind, "edited.md") for kind in OperationKind if kind not in (CREATE, EDIT, ARCHIVE, UPLOAD)
+        refused=(
+            request(EDIT, "no such.md", text="x"),
+            request(RENAME, "sub/renamed.md", "renamed.md"),
+            request(MOVE, "another.md", "moved.md"),
+            request(MOVE, "sub/other.md", "moved.md"),
+            request(DELETE, "sub/../.amends"),
+            *(() if knows_moves else moves.values()),
         ),
         truth=truth,
         world=lambda: tree(desk.root),

@@ -4,13 +4,15 @@ import os
 import socket
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from amends.contract.operation import OperationKind
 from amends.errors import TargetError
 from amends.ports import WriteRequest
 from amends.surfaces.files import Files
-from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, UPLOAD, Desk
+from tests.surfaces.desk import ARCHIVE, CREATE, DELETE, EDIT, UPLOAD, Desk
 from tests.surfaces.fault import Folding
 
 NFC = unicodedata.normalize("NFC", "Müll.md")
@@ -181,7 +183,6 @@ def bad_targets(root: Path) -> dict[str, str]:
         "up/other.md": "leads out of",
         ".": "the folder",
         "folder/..": "the folder",
-        "folder": "it is a folder",
         "pipe": "it is a named pipe",
         "socket": "it is a socket",
         "file.md/below.md": "which is a file, not a folder",
@@ -196,7 +197,7 @@ def bad_targets(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.requirement("files:target:refused")
-@pytest.mark.parametrize("kind", [CREATE, EDIT, ARCHIVE, UPLOAD])
+@pytest.mark.parametrize("kind", [CREATE, EDIT, ARCHIVE, DELETE, UPLOAD])
 def test_what_is_no_target_is_refused_with_reason_and_next_step(desk: Desk, kind: object) -> None:
     """A refusal that names target, reason and next step can be acted on; anything else is repeated until it works."""
     local_file = str(desk.path("../local.md"))
@@ -216,25 +217,24 @@ def test_what_is_no_target_is_refused_with_reason_and_next_step(desk: Desk, kind
 
 
 @pytest.mark.requirement("files:target:refused")
+@pytest.mark.parametrize("kind", [CREATE, EDIT, UPLOAD])
+def test_a_folder_is_not_written_like_a_file(desk: Desk, kind: OperationKind) -> None:
+    """It can be moved, archived and deleted, but it has no content of its own."""
+    local_file = str(desk.path("../local.md"))
+    desk.path("folder/a.md")
+    fields: dict[str, Any] = {} if kind is UPLOAD else {"text": "x"}
+    with pytest.raises(TargetError, match="it is a folder") as caught:
+        desk.plan(kind, "folder", local_file=local_file, **fields)
+    assert caught.value.hint
+
+
+@pytest.mark.requirement("files:target:refused")
 def test_the_private_folder_is_refused_in_any_spelling_where_the_folder_folds(desk: Desk) -> None:
     """On such a folder .AMENDS opens the same folder."""
     desk.path("Other.md")
     with pytest.raises(TargetError, match="where Amends keeps"):
         desk.plan(CREATE, ".AMENDS/stage/x", files=desk.files(Folding()), text="x")
     assert desk.plan(CREATE, ".AMENDS/stage/x", text="x").operation.target == "notes:.AMENDS/stage/x"
-
-
-@pytest.mark.requirement("files:target:kinds")
-@pytest.mark.parametrize("word", ["moved", "renamed", "deleted"])
-def test_a_kind_that_files_do_not_know_yet_is_refused_by_name(desk: Desk, word: str) -> None:
-    """The next step is a way that works today."""
-    from amends.contract.operation import OperationKind
-
-    kind = {"moved": OperationKind.MOVE, "renamed": OperationKind.RENAME, "deleted": OperationKind.DELETE}[word]
-    desk.path("plan.md")
-    with pytest.raises(TargetError, match=f"files can't be {word} through Amends yet") as caught:
-        desk.plan(kind, "plan.md")
-    assert "archive" in str(caught.value.hint)
 
 
 @pytest.mark.requirement("files:target:filesystem")

@@ -80,7 +80,7 @@ def test_missing_folders_appear_together_with_the_file(desk: Desk) -> None:
     plan = desk.plan(CREATE, "a/b/plan.md", text="x")
     assert plan.warnings == ("The folder notes:a/b does not exist; it is made in the same step.",)
     lost = desk.prepare(plan)
-    desk.files().fence(lost)
+    desk.files().fence(lost, is_sender_gone=True)
     desk.files().tidy(lost)
     assert [path.name for path in desk.root.iterdir()] == [".amends"]
     assert list((desk.root / ".amends").rglob("*/*")) == []
@@ -167,7 +167,7 @@ def test_without_an_exchange_a_foreign_change_is_looked_for_just_before(desk: De
     assert answer.evidence is Evidence.NEVER_SENT
     assert "in this moment" in str(answer.reason)
     assert path.read_text() == "theirs"
-    assert desk.files(WithoutFlags()).fence(attempt).evidence is Evidence.NEVER_SENT
+    assert desk.files(WithoutFlags()).fence(attempt, is_sender_gone=True).evidence is Evidence.NEVER_SENT
     assert path.read_text() == "theirs"
 
 
@@ -211,7 +211,7 @@ def test_any_other_error_proves_nothing_until_the_fence_looks(
     assert answer.evidence is Evidence.UNPROVEN
     assert not answer.is_quiescent
     assert answer.hint
-    settled = desk.files().fence(attempt)
+    settled = desk.files().fence(attempt, is_sender_gone=True)
     assert settled.evidence is (Evidence.RECEIPT if after_doing_it else Evidence.NEVER_SENT)
 
 
@@ -224,7 +224,7 @@ def test_a_landing_that_can_not_be_synced_is_not_called_applied(desk: Desk, kind
     assert answer.evidence is Evidence.UNPROVEN
     assert answer.is_quiescent
     assert "may not survive a power cut" in str(answer.reason)
-    again = desk.files(failing(Syscalls(), errno.EIO, "fsync")).fence(attempt)
+    again = desk.files(failing(Syscalls(), errno.EIO, "fsync")).fence(attempt, is_sender_gone=True)
     assert again.evidence is Evidence.UNPROVEN
 
 
@@ -242,7 +242,7 @@ def test_no_error_of_a_network_filesystem_counts_as_a_refusal(
     answer = desk.files(lossy).send(attempt)
     assert answer.evidence is Evidence.UNPROVEN
     assert not answer.is_quiescent
-    settled = desk.files(Network()).fence(attempt)
+    settled = desk.files(Network()).fence(attempt, is_sender_gone=True)
     landed = {CREATE: Evidence.RECEIPT, EDIT: Evidence.RECEIPT, ARCHIVE: Evidence.RECEIPT}[kind]
     not_landed = Evidence.UNPROVEN if kind is CREATE else Evidence.NEVER_SENT
     assert settled.evidence is (landed if after_doing_it else not_landed)
@@ -254,7 +254,7 @@ def test_a_server_that_lies_about_the_fence_is_looked_behind(desk: Desk) -> None
     """The staged file is where the fence put it, whatever the server said."""
     attempt = ready(desk, EDIT, Network())
     lossy = failing(Network(), errno.ENOENT, "rename", after_doing_it=True)
-    assert desk.files(lossy).fence(attempt).evidence is Evidence.NEVER_SENT
+    assert desk.files(lossy).fence(attempt, is_sender_gone=True).evidence is Evidence.NEVER_SENT
 
 
 @pytest.mark.requirement("files:send:confined")
@@ -272,7 +272,7 @@ def test_a_link_swapped_into_the_path_leads_nowhere(desk: Desk, key: str) -> Non
     answer = desk.files().send(attempt)
     assert answer.evidence is Evidence.NEVER_SENT
     assert "symbolic link" in str(answer.reason)
-    assert desk.files().fence(attempt).evidence is Evidence.NEVER_SENT
+    assert desk.files().fence(attempt, is_sender_gone=True).evidence is Evidence.NEVER_SENT
     with pytest.raises(TargetError):
         desk.prepare(plan, before=attempt.before)
     assert tree(outside) == before
@@ -287,10 +287,10 @@ def test_a_private_folder_from_a_backup_proves_nothing(desk: Desk) -> None:
     private.rename(desk.root / "original")
     (desk.root / "copy").rename(private)
     assert desk.files().send(attempt).evidence is Evidence.NEVER_SENT
-    answer = desk.files().fence(attempt)
+    answer = desk.files().fence(attempt, is_sender_gone=True)
     assert (answer.evidence, answer.is_quiescent) == (Evidence.UNPROVEN, False)
     shutil.rmtree(private)
-    assert desk.files().fence(attempt).evidence is Evidence.UNPROVEN
+    assert desk.files().fence(attempt, is_sender_gone=True).evidence is Evidence.UNPROVEN
     assert (desk.root / "plan.md").read_text() == "old\n"
 
 
@@ -299,7 +299,8 @@ def test_an_archive_folder_that_somebody_removed_proves_nothing(desk: Desk) -> N
     """It was empty or it was not: nobody can tell any more, and waiting will not help."""
     attempt = ready(desk, ARCHIVE)
     shutil.rmtree(desk.root / ".amends" / "archive" / attempt.key)
-    for answer in (desk.files().fence(attempt), desk.files().fence(attempt)):
+    for _ in range(2):
+        answer = desk.files().fence(attempt, is_sender_gone=True)
         assert (answer.evidence, answer.is_quiescent) == (Evidence.UNPROVEN, True)
         assert "somebody removed" in str(answer.reason)
     assert desk.files().send(attempt).evidence is Evidence.NEVER_SENT
@@ -311,7 +312,7 @@ def test_something_foreign_in_the_archive_folder_proves_nothing(desk: Desk) -> N
     """It is not empty, but what is in it is not what was to be put there."""
     attempt = ready(desk, ARCHIVE)
     (desk.root / ".amends" / "archive" / attempt.key / "kept" / "other.md").write_text("theirs")
-    answer = desk.files().fence(attempt)
+    answer = desk.files().fence(attempt, is_sender_gone=True)
     assert (answer.evidence, answer.is_quiescent) == (Evidence.UNPROVEN, False)
 
 
@@ -460,6 +461,6 @@ def test_a_tidied_failure_leaves_nothing_behind(
 ) -> None:
     """The private folder would grow with every failure."""
     attempt = ready(desk, kind, system())
-    desk.files(system()).fence(attempt)
+    desk.files(system()).fence(attempt, is_sender_gone=True)
     desk.files(system()).tidy(attempt)
     assert [*(desk.root / ".amends/stage").iterdir(), *(desk.root / ".amends/archive").iterdir()] == []

@@ -7,6 +7,7 @@ import pytest
 
 from amends.contract.operation import Claim
 from amends.errors import OwnershipError
+from amends.surfaces.files import Syscalls
 from amends.testing import FakeIds
 from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, Desk, ended, in_child, tree
 from tests.surfaces.fault import WithoutFlags
@@ -132,6 +133,23 @@ def test_two_creates_in_one_new_folder_take_one_claim(desk: Desk) -> None:
     one = desk.claims(desk.plan(CREATE, "new/a.md", text="x"))
     assert one[0].subtree
     assert overlap(one, desk.claims(desk.plan(CREATE, "new/deep/b.md", text="x")))
+
+
+@pytest.mark.requirement("files:claims:one")
+def test_a_folder_that_may_not_be_listed_can_still_be_written_below(desk: Desk) -> None:
+    """Folders above a home often may be passed through only, so how they take spellings can't be looked up."""
+
+    class Closed(Syscalls):
+        def casefold_flag(self, folder: str) -> bool | None:
+            return None
+
+        def names(self, folder: str | int) -> list[str]:
+            raise PermissionError(13, "denied")
+
+    (desk.root / "sub").mkdir()
+    files = desk.files(Closed())
+    one = desk.claims(desk.plan(CREATE, "sub/new.md", files=files, text="x"), files=files)
+    assert overlap(one, desk.claims(desk.plan(CREATE, "sub/new.md", text="x")))
 
 
 @pytest.mark.requirement("files:claims:two")

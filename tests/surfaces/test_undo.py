@@ -2,6 +2,7 @@
 
 import os
 import stat
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from amends.contract.operation import OperationKind
 from amends.contract.outcome import Evidence
 from amends.contract.proposal import WriteProposal
 from amends.errors import RecoveryError
-from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, Desk, digest
+from tests.surfaces.desk import ARCHIVE, CREATE, DELETE, EDIT, MOVE, Desk, digest
 
 
 @pytest.mark.requirement("files:undo:restores")
@@ -60,7 +61,8 @@ def test_undoing_a_create_archives_the_file_and_leaves_its_folder(desk: Desk) ->
 def test_an_undo_of_bytes_that_are_gone_or_changed_is_refused(desk: Desk, kind: OperationKind) -> None:
     """Restoring something else than what was there would be a second damage, called a repair."""
     desk.path("plan.md", "old")
-    attempt, _ = desk.write(kind, "plan.md", **({"text": "new"} if kind is EDIT else {}))
+    fields: dict[str, Any] = {"text": "new"} if kind is EDIT else {}
+    attempt, _ = desk.write(kind, "plan.md", **fields)
     kept = desk.kept(attempt)
     kept.write_text("changed")
     with pytest.raises(RecoveryError, match="somebody changed it") as caught:
@@ -86,12 +88,13 @@ def test_an_undo_after_a_foreign_displacement_is_refused(desk: Desk) -> None:
 
 
 @pytest.mark.requirement("files:undo:refused")
-def test_an_undo_that_is_no_edit_or_archive_is_refused(desk: Desk) -> None:
-    """Files can't be moved yet, so nothing can be moved back."""
+def test_an_undo_that_files_do_not_make_is_refused(desk: Desk) -> None:
+    """A delete is no undo, and what nobody saw can't be brought back."""
     desk.path("plan.md", "old")
     attempt, _ = desk.write(EDIT, "plan.md", text="new")
     for proposal, reason in (
-        (WriteProposal(kind=OperationKind.MOVE, target="notes:plan.md", source="notes:b.md"), "can't undo by move"),
+        (WriteProposal(kind=DELETE, target="notes:plan.md"), "can't undo by delete"),
+        (WriteProposal(kind=MOVE, target="notes:plan.md", source="notes:b.md"), "nothing is known to be at notes:b.md"),
         (WriteProposal(kind=EDIT, target="notes:plan.md", restores="absent"), "is not known"),
     ):
         with pytest.raises(RecoveryError, match=reason):

@@ -5,8 +5,11 @@ It knows ports, never an implementation of one; `amends.assembly` joins them.
 
 from .driver import Interrupted, drive, drive_async
 from .life import Life
+from .proposal import Ask, confirm, decline, outcome_told, plan, propose
+from .report import Report, find
+from .sequel import followup, undo
 from .step import Step, Steps, World
-from .transaction import Ask, Report, attest, check, confirm, decline, find, outcome_told, plan, propose, undo
+from .transaction import attest, check
 
 __all__ = [
     "Ask",
@@ -23,6 +26,7 @@ __all__ = [
     "drive",
     "drive_async",
     "find",
+    "followup",
     "outcome_told",
     "plan",
     "propose",

@@ -14,6 +14,7 @@ from amends.contract.lifecycle import HOLDING, Happened, State, after
 from amends.contract.operation import Fact, Json, Observation, Operation, OperationKind, Presence
 from amends.contract.outcome import Evidence, OperationResult, WriteOutcome
 from amends.ports import Attempt, Event, Plan
+from amends.recovery import confirmation_digest
 
 _OUTCOMES = {
     State.APPLIED: WriteOutcome.APPLIED,
@@ -39,17 +40,22 @@ class Life:
     proposer: str
     expires_at_ms: int | None = None
     reverses: str | None = None
+    is_recovery: bool = False
     confirmed_by: str | None = None
     key: str | None = None
     before: Observation | None = None
+    before_source: Observation | None = None
     prepared: dict[str, Json] = field(default_factory=dict)
     owner: str | None = None
     owned_since: dict[str, Json] = field(default_factory=dict)
+    sender: str | None = None
+    sender_boot: str | None = None
     evidence: Evidence | None = None
     reason: str | None = None
     note: str | None = None
     hint: str | None = None
     after: Observation | None = None
+    was_interrupted: bool = False
     undone_by: str | None = None
 
     @classmethod
@@ -69,6 +75,7 @@ class Life:
             proposer=data["proposer"],
             expires_at_ms=data["expires_at_ms"],
             reverses=data["reverses"],
+            is_recovery=data["is_recovery"],
         )
         return life.followed_by(rest)
 
@@ -115,7 +122,15 @@ class Life:
         """The one sending of this write, as the surface knows it."""
         assert self.key is not None, "an attempt begins with its intent"
         assert self.before is not None, "an intent holds what was read before it"
-        return Attempt(self.operation_id, self.key, self.operation, self.plan.payload, self.before, self.prepared)
+        return Attempt(
+            self.operation_id,
+            self.key,
+            self.operation,
+            self.plan.payload,
+            self.before,
+            self.prepared,
+            self.before_source,
+        )
 
     @property
     def result(self) -> OperationResult | None:
@@ -160,9 +175,12 @@ def _learned(event: Event) -> dict[str, Json]:
             return {
                 "key": data["key"],
                 "before": observation_from(data["before"]),
+                "before_source": _maybe_observation(data["before_source"]),
                 "prepared": data["prepared"],
                 "owner": data["owner"],
                 "owned_since": data["since"],
+                "sender": data["owner"],
+                "sender_boot": data["since"]["boot_id"],
             }
         case Happened.TAKEN_OVER:
             return {"owner": data["owner"], "owned_since": data["since"]}
@@ -172,7 +190,8 @@ def _learned(event: Event) -> dict[str, Json]:
                 "reason": data.get("reason"),
                 "note": data.get("note"),
                 "hint": data.get("hint"),
-                "after": observation_from(data["after"]) if data.get("after") else None,
+                "after": _maybe_observation(data.get("after")),
+                "was_interrupted": bool(data.get("was_interrupted")),
             }
         case Happened.UNDONE:
             return {"undone_by": data["by"]}
@@ -205,9 +224,19 @@ def plan_from(data: dict[str, Json]) -> Plan:
         ),
         undoable=data["undoable"],
         warnings=tuple(data["warnings"]),
+        shown_source=_maybe_observation(data["shown_source"]),
     )
 
 
 def observation_from(data: dict[str, Json]) -> Observation:
     """Read an observation from its JSON form."""
     return Observation(**{**data, "presence": Presence(data["presence"])})
+
+
+def _maybe_observation(data: dict[str, Json] | None) -> Observation | None:
+    return None if data is None else observation_from(data)
+
+
+def digest_of(plan: Plan) -> str:
+    """Give what a confirmation of `plan` is bound to."""
+    return confirmation_digest(plan.operation, plan.payload, plan.shown, plan.shown_source)

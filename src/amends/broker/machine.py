@@ -7,6 +7,7 @@ safety argument, so each line here keeps an invariant:
     read        10  what differs from what was shown is not sent
     prepare      1  everything that can fail without an effect fails here
     intent       4  durable, with its claims, before the first byte
+    look again  10  under the claims: what another write of ours did since the read
     epoch        -  a sender that was taken over does not send
     send         7  once; whatever it raises proves nothing
     outcome      3  `failed` and `applied` come only with the surface's evidence, and are told only once recorded
@@ -20,19 +21,24 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
-from amends.contract.guarantee import Receipt
+from amends.contract.guarantee import Compare, Receipt
 from amends.contract.lifecycle import Happened, State
-from amends.contract.operation import Json, Observation, OperationKind, Presence
+from amends.contract.operation import Json, Observation, Operation, OperationKind, Presence
 from amends.contract.outcome import Evidence, WriteOutcome, outcome_of
 from amends.errors import ClaimHeldError, LostRaceError, MisuseError
 from amends.ports import Answer, Attempt, Event
 
 from .life import Life
-from .step import Commit, IsAlive, Name, Now, Prepare, Read, Recall, Self, Send, SetFence, Steps, Tidy, do
+from .step import Commit, IsAlive, Moment, Name, Now, Prepare, Read, Recall, Self, Send, SetFence, Steps, Tidy, do
 
 LEASE_MS = 60_000
 """How long a living process may take from its intent to its outcome before another may settle the write. Far above
 what a local write needs; a takeover sets a fence and never sends, so that one too early costs an outcome, not truth."""
+
+NEEDS_SOURCE = frozenset({OperationKind.MOVE, OperationKind.RENAME})
+MAKES_NEW = NEEDS_SOURCE | {OperationKind.CREATE}
+NEEDS_TARGET = frozenset({OperationKind.EDIT, OperationKind.ARCHIVE, OperationKind.DELETE})
+"""What must be so before each kind; an upload takes either, and so does an undo that brings something back."""
 
 SHOWN_CHARS_MAX = 20
 """As much of a value as tells two digests apart for a person."""
@@ -58,22 +64,26 @@ _ENDS = {WriteOutcome.APPLIED: Happened.APPLIED, WriteOutcome.FAILED: Happened.F
 
 
 def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[Life]:
-    """Carry out a confirmed write. `pending` is what was not committed yet; it goes with the first commit."""
+    """Carry out a confirmed write. `pending` is what was not committed yet; it goes with the first commit.
+
+    Raises LostRaceError if what is pending can't be recorded any more, and then nothing was sent.
+    """
     assert life.state is State.CONFIRMED, life.state
     try:
-        seen = yield from do(Read(life.operation.target))
-        refusal = judge(life, seen)
+        seen, seen_source = yield from look(life.operation)
+        refusal = judge(life, seen, seen_source)
         if refusal is not None:
             return (yield from conclude(life, refusal, pending=pending, closing=closing))
         key = yield from do(Name("key"))
-        attempt = Attempt(life.operation_id, key, life.operation, life.plan.payload, before=seen)
+        attempt = Attempt(life.operation_id, key, life.operation, life.plan.payload, seen, before_source=seen_source)
         prepared = yield from do(Prepare(attempt))
     except MisuseError as error:
         unsent = Answer(Evidence.NEVER_SENT, reason=str(error))
         return (yield from conclude(life, unsent, pending=pending, closing=closing))
     except KeyboardInterrupt:
-        unsent = Answer(Evidence.NEVER_SENT, reason="interrupted before anything was sent")
-        return (yield from conclude(life, unsent, pending=pending, closing=closing))
+        data = _said(Answer(Evidence.NEVER_SENT, reason="interrupted before anything was sent"), None)
+        data["was_interrupted"] = True
+        return (yield from record(life, Happened.FAILED, data, True, pending=pending, closing=closing))
 
     attempt = replace(attempt, prepared=prepared.notes)
     moment = yield from do(Now())
@@ -84,6 +94,7 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
         {
             "key": attempt.key,
             "before": asdict(seen),
+            "before_source": None if seen_source is None else asdict(seen_source),
             "prepared": prepared.notes,
             "owner": (yield from do(Self())),
             "since": moment.since(),
@@ -96,6 +107,8 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
     except (ClaimHeldError, LostRaceError) as conflict:
         yield from _drop(attempt)
         if isinstance(conflict, LostRaceError):
+            if pending:
+                raise
             return (yield from recall(life.operation_id))
         held = Answer(
             Evidence.NEVER_SENT, reason=str(conflict), note=f"See what holds it: amends show {conflict.holder}"
@@ -103,11 +116,10 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
         return (yield from conclude(life, held, pending=pending, closing=closing))
     life = life.followed_by([intended])
 
-    if life.reverses is not None:
-        reversed_life = yield from recall(life.reverses)
-        if reversed_life.undone_by is not None:  # asked only now: the claims keep every other undo of it out
-            twice = Answer(Evidence.NEVER_SENT, reason=f"it was undone already, by operation {reversed_life.undone_by}")
-            return (yield from conclude(life, twice, closing=closing))
+    too_late = yield from _overtaken(life)
+    if too_late is not None:
+        yield from _drop(life.attempt)
+        return (yield from conclude(life, too_late, closing=closing))
     current = yield from recall(life.operation_id)
     if current.state is not State.EXECUTING or current.epoch != life.epoch:
         return current
@@ -122,10 +134,30 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
         return replace(life, evidence=Evidence.UNPROVEN, reason=f"its answer could not be recorded: {error}")
 
 
+def _overtaken(life: Life) -> Steps[Answer | None]:
+    """Say what another write of ours did between the read and the claims; now they keep every other one out.
+
+    A surface that compares and writes in one step needs no second look: it refuses by itself.
+    """
+    if life.reverses is not None:
+        reversed_life = yield from recall(life.reverses)
+        if reversed_life.undone_by is not None:
+            return Answer(Evidence.NEVER_SENT, reason=f"it was undone already, by operation {reversed_life.undone_by}")
+    if life.plan.guarantee.compare is Compare.ATOMIC:
+        return None
+    for target, before in ((life.operation.target, life.before), (life.operation.source, life.before_source)):
+        if target is not None and before is not None:
+            seen = yield from do(Read(target, is_interruptible=False))
+            if not seen.same_as(before):
+                return Answer(Evidence.STALE, reason=difference(before, seen))
+    return None
+
+
 def settle(life: Life, *, closing: Closing) -> Steps[Life]:
     """Fence an ambiguous or orphaned write and decide it as far as there is proof. The change is never sent here."""
     moment = yield from do(Now())
     me = yield from do(Self())
+    is_gone = yield from _is_sender_gone(life, moment)
     events: list[Event] = []
     epoch = life.epoch
     if life.state is State.EXECUTING or life.owner != me:
@@ -139,7 +171,7 @@ def settle(life: Life, *, closing: Closing) -> Steps[Life]:
         return (yield from recall(life.operation_id))
     life = life.followed_by(events)
     try:
-        answer = yield from do(SetFence(life.attempt))
+        answer = yield from do(SetFence(life.attempt, is_gone))
     except Exception as error:
         answer = _unknown(error)
     answer = _within(answer, FENCE_PROVES)
@@ -150,12 +182,13 @@ def settle(life: Life, *, closing: Closing) -> Steps[Life]:
 
 def quiesce(life: Life) -> Steps[None]:
     """Free the claims of a decided write whose attempt could still land, if its fence rules that out by now."""
+    moment = yield from do(Now())
+    is_gone = yield from _is_sender_gone(life, moment)
     try:
-        answer = yield from do(SetFence(life.attempt))
+        answer = yield from do(SetFence(life.attempt, is_gone))
     except Exception:
         return
     if answer.is_quiescent:
-        moment = yield from do(Now())
         quiesced = Event(life.operation_id, Happened.QUIESCED, moment.now_ms, epoch=life.epoch, releases=True)
         yield from do(Commit((quiesced,)))
 
@@ -173,20 +206,35 @@ def may_settle(life: Life) -> Steps[bool]:
     return not (yield from do(IsAlive(life.owner)))
 
 
-def judge(life: Life, seen: Observation) -> Answer | None:
+def look(operation: Operation) -> Steps[tuple[Observation, Observation | None]]:
+    """Read the target of `operation`, and its source if it has one."""
+    seen = yield from do(Read(operation.target))
+    return seen, (None if operation.source is None else (yield from do(Read(operation.source))))
+
+
+def judge(life: Life, seen: Observation, seen_source: Observation | None = None) -> Answer | None:
     """Say why what was `seen` just now rules the write out; None where it may be sent."""
-    if seen.presence is Presence.UNREADABLE:
-        return Answer(Evidence.NEVER_SENT, reason=f"it can't be read: {seen.detail or 'no reason given'}")
-    if life.operation.holds(seen):
+    plan = life.plan
+    looks = [(plan.shown, seen)]
+    if plan.shown_source is not None and seen_source is not None:
+        looks.append((plan.shown_source, seen_source))
+    for _, fresh in looks:
+        if fresh.presence is Presence.UNREADABLE:
+            return Answer(Evidence.NEVER_SENT, reason=f"it can't be read: {fresh.detail or 'no reason given'}")
+    if plan.operation.holds(seen, seen_source):
         return Answer(Evidence.ALREADY_SO)
-    if not seen.same_as(life.plan.shown):
-        return Answer(Evidence.STALE, reason=difference(life.plan.shown, seen))
-    is_new = life.operation.kind is OperationKind.CREATE
-    if is_new and seen.presence is Presence.PRESENT:
-        return Answer(Evidence.NEVER_SENT, reason="something else is there already; edit it, or upload over it")
-    if not is_new and life.operation.kind is not OperationKind.UPLOAD and life.reverses is None:
-        there = seen.presence is Presence.PRESENT
-        return None if there else Answer(Evidence.NEVER_SENT, reason="there is nothing there")
+    for shown, fresh in looks:
+        if not fresh.same_as(shown):
+            return Answer(Evidence.STALE, reason=difference(shown, fresh))
+    kind = plan.operation.kind
+    is_there = seen.presence is Presence.PRESENT
+    if kind in MAKES_NEW and is_there:
+        instead = "; edit it, or upload over it" if kind is OperationKind.CREATE else ""
+        return Answer(Evidence.NEVER_SENT, reason=f"something else is there already{instead}")
+    if kind in NEEDS_SOURCE and (seen_source is None or seen_source.presence is Presence.ABSENT):
+        return Answer(Evidence.NEVER_SENT, reason=f"there is nothing at {plan.operation.source}")
+    if kind in NEEDS_TARGET and life.reverses is None and not is_there:
+        return Answer(Evidence.NEVER_SENT, reason="there is nothing there")
     return None
 
 
@@ -217,7 +265,9 @@ def conclude(life: Life, answer: Answer, *, pending: Sequence[Event] = (), closi
     note = answer.note
     if outcome is WriteOutcome.APPLIED:
         seen = yield from do(Read(life.operation.target, is_interruptible=False))
-        if life.operation.holds(seen):
+        source = life.operation.source
+        seen_source = None if source is None else (yield from do(Read(source, is_interruptible=False)))
+        if life.operation.holds(seen, seen_source):
             after = seen
         else:
             note = " ".join(filter(None, [note, "It is no longer as this write left it."]))
@@ -250,7 +300,8 @@ def record(
             yield from do(Commit((*pending, event, *also)))
         except LostRaceError:
             return (yield from recall(life.operation_id))
-    if happened is Happened.FAILED and life.key is not None and is_quiescent:
+    is_litter_left = happened is Happened.FAILED or life.operation.kind is OperationKind.DELETE
+    if is_litter_left and happened is not Happened.CLOSED and life.key is not None and is_quiescent:
         with contextlib.suppress(Exception):
             yield from do(Tidy(life.attempt))
     return ended
@@ -276,10 +327,12 @@ def _undecided(life: Life, answer: Answer, *, closing: Closing) -> Steps[Life]:
     if (
         life.plan.guarantee.receipt is Receipt.NONE
         and life.before is not None
-        and not life.operation.holds(life.before)
+        and not life.operation.holds(life.before, life.before_source)
     ):
         seen = yield from do(Read(life.operation.target, is_interruptible=False))
-        if life.operation.holds(seen):
+        source = life.operation.source
+        seen_source = None if source is None else (yield from do(Read(source, is_interruptible=False)))
+        if life.operation.holds(seen, seen_source):
             return (yield from conclude(life, replace(answer, evidence=Evidence.OBSERVED), closing=closing))
     return (yield from record(life, Happened.CLOSED, _said(answer, None), True, closing=closing))
 
@@ -287,8 +340,19 @@ def _undecided(life: Life, answer: Answer, *, closing: Closing) -> Steps[Life]:
 def _drop(attempt: Attempt) -> Steps[None]:
     """Drop what was prepared for an attempt that has no intent; what can't be dropped does no harm."""
     with contextlib.suppress(Exception):
-        yield from do(SetFence(attempt))
+        yield from do(SetFence(attempt, is_sender_gone=True))
         yield from do(Tidy(attempt))
+
+
+def _is_sender_gone(life: Life, moment: Moment) -> Steps[bool]:
+    """Say whether the process that recorded the intent provably can't send any more.
+
+    It has heard from its send, or it is gone, or this boot is another one. Whoever took over since plays no part.
+    """
+    has_heard = any(event.happened is Happened.ANSWER_LOST for event in life.events)
+    if has_heard or life.sender is None or life.sender_boot != moment.boot_id:
+        return True
+    return not (yield from do(IsAlive(life.sender)))
 
 
 def _said(answer: Answer, after: Observation | None) -> dict[str, Json]:

@@ -173,6 +173,18 @@ class MakePlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Replan:
+    """Have a surface plan afresh what an earlier plan wanted."""
+
+    plan: Plan
+    is_interruptible: ClassVar[bool] = True
+
+    def perform(self, world: World) -> Plan:
+        """Plan it."""
+        return world.surface_of(self.plan.operation.target).replan(self.plan, world.journal)
+
+
+@dataclass(frozen=True, slots=True)
 class PlanUndo:
     """Have a surface plan the reversal of a write."""
 
@@ -227,11 +239,12 @@ class SetFence:
     """Make a late landing of an attempt impossible, and ask whether it landed."""
 
     attempt: Attempt
+    is_sender_gone: bool
     is_interruptible: ClassVar[bool] = False
 
     def perform(self, world: World) -> Answer:
         """Fence it on the surface."""
-        return world.surface_of(self.attempt.operation.target).fence(self.attempt)
+        return world.surface_of(self.attempt.operation.target).fence(self.attempt, is_sender_gone=self.is_sender_gone)
 
 
 @dataclass(frozen=True, slots=True)

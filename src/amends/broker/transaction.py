@@ -1,196 +1,140 @@
-"""Transactions: what a user asked for as one, from its proposal to COMPLETE or BLOCKED.
+"""Transactions under way: first sends in order, then observe, decide, recover or stop, to COMPLETE or BLOCKED.
 
-Every write belongs to one. The machines here order the writes, ask for confirmation, stop at the first that is not
-applied or already so, and never fold several outcomes into one word (invariant 18). A confirmation is bound to the
-digest of exactly what will be sent and to the version that was shown, is used once, and expiry is no decline.
+The loop in `run` only carries out what the governor decides on a fresh reading of everything that the transaction
+names. What it has used of its recovery budget, and each reading that a recovery was decided on, are journal records
+committed with the recovery itself, so that a restart anywhere finds them (invariants 15 to 17).
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
 
-from amends.contract.lifecycle import UNSETTLED, Happened, State, fold
+from amends.contract.lifecycle import HOLDING, Happened, State
+from amends.contract.operation import Json, Observation, Operation
 from amends.contract.outcome import Evidence, WriteOutcome
-from amends.contract.undo import build_undo
-from amends.errors import (
-    DocumentError,
-    JournalError,
-    LostRaceError,
-    ProposalError,
-    RecoveryError,
-    UnknownSubjectError,
-    UnusableError,
+from amends.errors import LostRaceError, RecoveryError, UnusableError
+from amends.ports import Event, Plan
+from amends.recovery import (
+    Aim,
+    Audit,
+    Blocked,
+    Case,
+    Complete,
+    Decision,
+    LookAgain,
+    Proceed,
+    Recover,
+    Spent,
+    Standing,
+    Tried,
+    Wait,
+    blocked_report,
+    decide,
+    fingerprint,
+    places,
 )
-from amends.ports import Event, Plan, WriteRequest
-from amends.recovery.fingerprint import confirmation_digest, digest, fingerprint
 
-from .life import Life, plan_data
-from .machine import Closing, conclude, execute, judge, may_settle, quiesce, recall, record, settle
-from .step import Commit, ListOpen, MakePlan, Match, Moment, Name, Now, PlanUndo, Read, Recall, Steps, do
+from .life import Life, digest_of, observation_from, plan_data
+from .machine import Closing, execute, may_settle, quiesce, record, settle
+from .report import Report, find, one
+from .step import Commit, Moment, Name, Now, Read, Self, Steps, do
 
-MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
-"""States of a write that may have applied, also where waiting can't settle it any more."""
+_STANDINGS = {
+    State.PROPOSED: Standing.UNSENT,
+    State.CONFIRMED: Standing.UNSENT,
+    State.EXECUTING: Standing.HELD,
+    State.AMBIGUOUS: Standing.HELD,
+    State.APPLIED: Standing.APPLIED,
+    State.CLOSED: Standing.CLOSED,
+}
+"""How the governor sees a state; what is not here has failed."""
+
+_WITHDRAWN = frozenset({State.DECLINED, State.SUPERSEDED, State.EXPIRED})
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Who asks for a transaction and how.
+def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
+    """Carry a confirmed transaction on until it is COMPLETE or BLOCKED, or waits for proof or for a person.
 
-    `confirmed_by` names whose confirmation comes with the request (the operator's `--yes`); None means that somebody
-    must confirm it. `again` asks for a second write where the same payload is still under way.
+    `pending` is what was not committed yet. Once something may have been sent, a journal or a surface that can't be
+    used is no longer raised: what is known is reported as it stood.
     """
-
-    proposer: str
-    title: str = ""
-    expires_in_ms: int | None = None
-    confirmed_by: str | None = None
-    again: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A transaction as it stands. `is_joined` says that this call sent nothing and tells of an earlier one."""
-
-    transaction: str
-    title: str
-    state: State
-    epoch: int
-    lives: tuple[Life, ...]
-    is_joined: bool = False
-
-    @property
-    def digest(self) -> str:
-        """What a confirmation of all its writes is bound to."""
-        return digest([life.digest for life in self.lives])
-
-    def waiting(self, *states: State) -> tuple[Life, ...]:
-        """Give the writes that are in one of `states`."""
-        return tuple(life for life in self.lives if life.state in states)
-
-
-def plan(requests: Sequence[WriteRequest]) -> Steps[list[Plan]]:
-    """Plan `requests` as one transaction; nothing is recorded. Raises MisuseError for what can't be asked."""
-    plans: list[Plan] = []
-    for request in requests:
-        plans.append((yield from do(MakePlan(request))))
-    _reject_overlaps(plans)
-    return plans
-
-
-def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
-    """Plan `requests` as one transaction and record it; carry it out at once where the confirmation came with it.
-
-    What is still under way with the same payload is joined: nothing new is recorded and nothing is sent. A
-    transaction whose facts all hold is complete without a confirmation, since nothing would be sent.
-    """
-    plans = yield from plan(requests)
-    if not ask.again:
-        joined = yield from _join(plans)
-        if joined is not None:
-            return joined
-    return (yield from _open(plans, ask))
-
-
-def undo(operation_id: str, ask: Ask) -> Steps[Report]:
-    """Propose the write that reverses `operation_id`; carry it out where the confirmation came with it.
-
-    It is shown the state that the reversed write left, and revalidates against that: a target that somebody changed
-    since is refused as stale. Raises RecoveryError for what can't be undone.
-    """
-    life = yield from _one(operation_id)
-    result = life.result
-    if result is None:
-        raise RecoveryError(
-            f"operation {life.operation_id} is {life.state}: nothing was sent, so nothing can be undone"
-        )
-    if life.undone_by is not None:
-        raise RecoveryError(f"operation {life.operation_id} was undone already, by operation {life.undone_by}")
-    proposal = build_undo(result)
-    for row in (yield from do(ListOpen())):
-        if row.reverses == life.operation_id and row.state in UNSETTLED:
-            return replace((yield from find(row.subject)), is_joined=True)
-    if proposal.expects is None:
-        raise RecoveryError(
-            f"operation {life.operation_id} can't be undone: {life.operation.target} was no longer as it left it when"
-            " that was looked at, so that undoing it could lose somebody else's work"
-        )
-    plan = yield from do(PlanUndo(proposal, life.attempt))
-    if life.evidence is Evidence.OBSERVED:
-        seen_only = "The write that this reverses was never proved to be ours: its target was only seen to hold it."
-        plan = replace(plan, warnings=(*plan.warnings, seen_only))
-    title = ask.title or f"Undo of {life.operation.kind} {life.operation.target}"
-    return (yield from _open([plan], replace(ask, title=title), reverses=life.operation_id))
-
-
-def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[Report]:
-    """Confirm a transaction (by its id, or that of its only write) and carry it out.
-
-    Confirming again what was confirmed gives its first outcome, and goes on with writes that a crash kept from being
-    sent. Raises ProposalError for what expired, was declined, superseded or altered, or is not `shown_digest`.
-    """
-    report = yield from find(subject)
-    if subject.startswith("op_") and len(report.lives) > 1:
-        raise ProposalError(
-            f"{subject} is one of {len(report.lives)} writes that belong together",
-            hint=f"confirm them together: amends confirm {report.transaction}",
-        )
-    if not report.waiting(State.PROPOSED):
-        over = {life.state for life in report.lives} & {State.DECLINED, State.SUPERSEDED, State.EXPIRED}
-        if over:
-            raise ProposalError(
-                f"{report.transaction} can't be confirmed: it is {', '.join(sorted(over))}",
-                hint="propose it again",
-            )
-        if report.waiting(State.CONFIRMED):
-            return (yield from _run(report, []))
-        return replace(report, is_joined=True)
-
-    moment = yield from do(Now())
-    if _is_expired(report, moment):
-        try:
-            yield from _withdraw(report, Happened.EXPIRED, {}, moment)
-        except LostRaceError:
-            return (yield from confirm(subject, by=by, shown_digest=shown_digest))
-        raise ProposalError(f"{report.transaction} expired before it was confirmed", hint="propose it again")
-    for life in report.lives:
-        if confirmation_digest(life.operation, life.plan.payload, life.plan.shown) != life.digest:
-            raise ProposalError(f"{life.operation_id} was altered after it was proposed", hint="propose it again")
-    if shown_digest is not None and shown_digest != report.digest:
-        raise ProposalError(f"{report.transaction} is not what was shown", hint=f"amends show {report.transaction}")
-    return (yield from _run(*_confirmed(report, by, moment)))
-
-
-def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
-    """Decline what of a transaction was not sent yet. Raises ProposalError if nothing is left to decline."""
-    report = yield from find(subject)
-    if not report.waiting(State.PROPOSED, State.CONFIRMED):
-        raise ProposalError(f"{report.transaction} has nothing left to decline: it is {report.state}")
-    moment = yield from do(Now())
+    has_sent = False
+    me = yield from do(Self())
     try:
-        return (yield from _withdraw(report, Happened.DECLINED, {"by": by, "reason": reason}, moment))
-    except LostRaceError:
-        return (yield from decline(subject, by=by, reason=reason))
+        for planned in [life for life in report.lives if not life.is_recovery]:
+            ended = planned
+            if planned.state is State.CONFIRMED:
+                ended = yield from execute(planned, pending=pending, closing=closing(report))
+                pending, has_sent = (), True
+                report = report.with_life(ended)
+                if ended.owner not in (None, me):  # another process took it over, and told somebody how it ended
+                    return (yield from find(report.transaction))
+            if not ended.is_done:
+                break
+        if pending:
+            yield from do(Commit(tuple(pending)))
+        report = yield from find(report.transaction)
+        while report.state is State.OPEN:
+            case, decision = yield from consider(report)
+            following = yield from _carry_out(report, case, decision)
+            if following is None:
+                break
+            report = following
+    except UnusableError:
+        if not has_sent:
+            raise
+    return report
+
+
+def consider(report: Report) -> Steps[tuple[Case, Decision]]:
+    """Read everything that `report` names, and have the governor decide; again where it wants to look again."""
+    case = Case(
+        gate=report.gate,
+        tried=tuple(_tried(report)),
+        spent=spent(report),
+        history=_history(report),
+        now={},
+    )
+    if any(life.is_holding or life.holds_claims for life in report.lives):
+        return case, Wait(None)
+    case = replace(case, now=(yield from audit(report)))
+    decision = decide(case)
+    if isinstance(decision, LookAgain):
+        case = replace(case, again=(yield from audit(report)))
+        decision = decide(case)
+    return case, decision
+
+
+def audit(report: Report) -> Steps[dict[str, Observation]]:
+    """Read every target that `report` names, once."""
+    found: dict[str, Observation] = {}
+    for target in sorted({fact.target for fact in report.gate} | {*places(life.operation for life in report.lives)}):
+        found[target] = yield from do(Read(target, is_interruptible=False))
+    return found
+
+
+def spent(report: Report) -> Spent:
+    """Give what the recoveries of `report` have used up, as it is recorded."""
+    used = Spent()
+    for event in report.events:
+        spends = event.data.get("spends") if event.happened is Happened.RECOVERING else None
+        if spends is not None:
+            names = frozenset(Aim(target, field) for target, field in spends["aims"])
+            used = Spent(used.fingerprints | set(spends["fingerprints"]), used.aims | names, used.count + 1)
+    return used
 
 
 def check(subject: str) -> Steps[Report]:
-    """Settle whatever of a transaction is ambiguous, by reading and fencing. Never sends a change."""
+    """Settle whatever of a transaction is ambiguous, by reading and fencing. Never sends a change, nor a recovery."""
     report = yield from find(subject)
-    for place, life in enumerate(report.lives):
+    for life in report.lives:
         if (yield from may_settle(life)):
-            yield from settle(life, closing=_closing(report, place))
-            report = yield from find(report.transaction)
-        elif life.state in (State.APPLIED, State.FAILED) and life.holds_claims:
+            yield from settle(life, closing=closing(report))
+        elif life.holds_claims and life.state not in HOLDING:
             yield from quiesce(life)
-            report = yield from find(report.transaction)
-    moment = yield from do(Now())
-    closing = _closing_events(report, report.lives, moment.now_ms)
-    if closing:
-        with contextlib.suppress(LostRaceError):
-            yield from do(Commit(tuple(closing)))
-        report = yield from find(report.transaction)
-    return report
+    return (yield from concluded((yield from find(report.transaction))))
 
 
 def attest(operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) -> Steps[Report]:
@@ -200,10 +144,9 @@ def attest(operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) ->
     """
     if outcome is WriteOutcome.AMBIGUOUS:
         raise RecoveryError("attest that it applied or that it failed; ambiguous is what it is already")
-    life = yield from _one(operation_id)
+    life = yield from one(operation_id)
     report = yield from check(life.transaction)
-    place = [each.operation_id for each in report.lives].index(life.operation_id)
-    life = report.lives[place]
+    life = next(each for each in report.lives if each.operation_id == life.operation_id)
     if life.state not in (State.CLOSED, State.AMBIGUOUS):
         if life.state in (State.APPLIED, State.FAILED):
             raise RecoveryError(
@@ -212,253 +155,220 @@ def attest(operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) ->
         raise RecoveryError(f"operation {life.operation_id} is {life.state}; there is nothing to attest")
     happened = Happened.APPLIED if outcome is WriteOutcome.APPLIED else Happened.FAILED
     seen = yield from do(Read(life.operation.target, is_interruptible=False))
-    data = {
-        "evidence": Evidence.ATTESTED,
-        "reason": reason,
-        "by": by,
-        "after": None if happened is Happened.FAILED or not life.operation.holds(seen) else asdict(seen),
-    }
-    is_quiescent = life.state is State.CLOSED
-    yield from record(life, happened, data, is_quiescent, closing=_closing(report, place))
-    return (yield from find(report.transaction))
+    is_there = happened is Happened.APPLIED and life.operation.holds(seen)
+    data = {"evidence": Evidence.ATTESTED, "reason": reason, "by": by, "after": asdict(seen) if is_there else None}
+    yield from record(life, happened, data, life.state is State.CLOSED, closing=closing(report))
+    return (yield from concluded((yield from find(report.transaction))))
 
 
-def find(subject: str) -> Steps[Report]:
-    """Give the transaction of `subject`: its id or that of one of its writes, or a beginning that only one id has."""
-    identity = yield from _resolve(subject)
-    events = yield from do(Recall(identity))
-    if identity.startswith("op_"):
-        identity = events[0].data["transaction"]
-        events = yield from do(Recall(identity))
-    lives = yield from _recall_all(events[0].data["operations"])
-    if 0 < sum(life.state is State.PROPOSED for life in lives) < len(lives):
-        lives = yield from _recall_all(events[0].data["operations"])  # they are decided together: it was just then
-    state = fold(event.happened for event in events) or State.OPEN
-    return Report(identity, events[0].data["title"], state, events[-1].epoch, tuple(lives))
+def concluded(report: Report) -> Steps[Report]:
+    """End `report` where the governor says that it has ended; whatever would send something is left for later."""
+    if report.state is not State.OPEN or report.waiting(State.PROPOSED):
+        return report
+    case, decision = yield from consider(report)
+    if isinstance(decision, Complete | Blocked):
+        return (yield from _end(report, case, decision))
+    return report
 
 
-def outcome_told(report: Report) -> Steps[None]:
-    """Record that whoever asked was told the outcomes in `report`, so that a repeat is a new write."""
-    moment = yield from do(Now())
-    told = [
-        Event(life.operation_id, Happened.DELIVERED, moment.now_ms, epoch=life.epoch)
-        for life in report.waiting(State.APPLIED, State.FAILED)
-        if not life.is_delivered
+def withdraw(report: Report, happened: Happened, data: dict[str, str], moment: Moment) -> Steps[Report]:
+    """End what was not sent of a transaction: declined, superseded or expired."""
+    events = [
+        Event(life.operation_id, happened, moment.now_ms, dict(data), epoch=life.epoch)
+        for life in report.waiting(State.PROPOSED, State.CONFIRMED)
     ]
-    if told:
-        yield from do(Commit(tuple(told), durable=False))
+    ended = {event.subject for event in events}
+    if all(life.operation_id in ended or life.state in _WITHDRAWN for life in report.lives):
+        events.append(Event(report.transaction, Happened.WITHDRAWN, moment.now_ms))
+    yield from do(Commit(tuple(events)))
+    return (yield from concluded((yield from find(report.transaction))))
+
+
+def closing(report: Report) -> Closing:
+    """Give what the end of a write means for its transaction, where that needs no other reading.
+
+    Only the one write of a transaction that follows none can end it: it was read back when it ended.
+    """
+
+    def closed(ended: Life, at_ms: int) -> Sequence[Event]:
+        is_only = len(report.lives) == 1 and report.follows is None and report.state is State.OPEN
+        was_read = ended.after is not None or ended.evidence is Evidence.ALREADY_SO
+        if not (is_only and ended.is_done and was_read):
+            return ()
+        return (Event(report.transaction, Happened.COMPLETED, at_ms, {"is_steady": True}),)
+
+    return closed
+
+
+def proposed(plan: Plan, transaction: str, *, proposer: str, moment: Moment, more: dict[str, Json]) -> Steps[Event]:
+    """Make the event that records `plan` as a proposed write of `transaction`."""
+    operation_id = yield from do(Name("op"))
+    data = {
+        **plan_data(plan),
+        "transaction": transaction,
+        "fingerprint": fingerprint(plan.operation),
+        "digest": digest_of(plan),
+        "proposer": proposer,
+        "expires_at_ms": None,
+        "reverses": None,
+        "is_recovery": False,
+        **more,
+    }
+    return Event(operation_id, Happened.PROPOSED, moment.now_ms, data)
 
 
 # --- the parts --------------------------------------------------------------------------------------------------
 
 
-def _open(plans: Sequence[Plan], ask: Ask, *, reverses: str | None = None) -> Steps[Report]:
-    """Record a new transaction, or carry it out with the same commit where it is confirmed or needs no sending."""
-    moment = yield from do(Now())
-    transaction = yield from do(Name("tx"))
-    proposed: list[Event] = []
-    for plan in plans:
-        operation_id = yield from do(Name("op"))
-        data = {
-            **plan_data(plan),
-            "transaction": transaction,
-            "fingerprint": fingerprint(plan.operation),
-            "digest": confirmation_digest(plan.operation, plan.payload, plan.shown),
-            "proposer": ask.proposer,
-            "expires_at_ms": None if ask.expires_in_ms is None else moment.now_ms + ask.expires_in_ms,
-            "reverses": reverses,
-        }
-        proposed.append(Event(operation_id, Happened.PROPOSED, moment.now_ms, data))
-    names = [event.subject for event in proposed]
-    opened = Event(transaction, Happened.OPENED, moment.now_ms, {"title": ask.title, "operations": names})
-    report = Report(transaction, ask.title, State.OPEN, 0, tuple(Life.of([event]) for event in proposed))
-    pending = [opened, *proposed]
-    if ask.confirmed_by is not None:
-        report, confirmed = _confirmed(report, ask.confirmed_by, moment)
-        return (yield from _run(report, [*pending, *confirmed]))
-    if reverses is not None:
-        answer = judge(report.lives[0], (yield from do(Read(plans[0].operation.target))))
-        if answer is not None:
-            yield from conclude(report.lives[0], answer, pending=pending, closing=_closing(report, 0))
-            return (yield from find(transaction))
-    if all(plan.operation.holds(plan.shown) for plan in plans):
-        data = {"evidence": Evidence.ALREADY_SO}
-        already = [Event(name, Happened.FAILED, moment.now_ms, data, releases=True) for name in names]
-        pending += [*already, Event(transaction, Happened.COMPLETED, moment.now_ms)]
-    yield from do(Commit(tuple(pending)))
-    return (yield from find(transaction))
-
-
-def _confirmed(report: Report, by: str, moment: Moment) -> tuple[Report, list[Event]]:
-    """Give `report` with every write confirmed, and the events that make it so."""
-    events = [
-        Event(life.operation_id, Happened.CONFIRMED, moment.now_ms, {"by": by, "digest": life.digest})
-        for life in report.lives
-    ]
-    lives = tuple(life.followed_by([event]) for life, event in zip(report.lives, events, strict=True))
-    return replace(report, lives=lives), events
-
-
-def _run(report: Report, pending: Sequence[Event]) -> Steps[Report]:
-    """Carry out the confirmed writes in order, up to the first that is neither applied nor already so.
-
-    A journal or a surface that can't be used after the first of them was sent ends the run, but is not raised: that
-    would say that nothing was sent.
-    """
-    lives = list(report.lives)
-    was_sent = False
-    for place, life in enumerate(lives):
-        if life.state is State.CONFIRMED:
-            closing = _closing(replace(report, lives=tuple(lives)), place)
-            try:
-                lives[place] = yield from execute(life, pending=pending, closing=closing)
-            except UnusableError:
-                if not was_sent:
-                    raise
-                break
-            was_sent = was_sent or lives[place].key is not None
-            pending = []
-        if not lives[place].is_done:
-            break
-    try:
-        return (yield from find(report.transaction))
-    except JournalError:
-        return replace(report, lives=tuple(lives))
-
-
-def _withdraw(report: Report, happened: Happened, data: dict[str, str], moment: Moment) -> Steps[Report]:
-    """End what was not sent of a transaction: declined, superseded or expired.
-
-    Raises LostRaceError if somebody else decided it since `report`.
-    """
-    events = [
-        Event(life.operation_id, happened, moment.now_ms, dict(data), epoch=life.epoch)
-        for life in report.waiting(State.PROPOSED, State.CONFIRMED)
-    ]
-    ended = {event.subject: event for event in events}
-    lives = [
-        life.followed_by([ended[life.operation_id]]) if life.operation_id in ended else life for life in report.lives
-    ]
-    yield from do(Commit((*events, *_closing_events(report, lives, moment.now_ms))))
+def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[Report | None]:
+    """Do what was decided and give the transaction as it stands then; None where there is nothing to do now."""
+    chosen = next((life for life in report.lives if life.is_recovery and life.state is State.CONFIRMED), None)
+    match decision:
+        case Complete() | Blocked():
+            return (yield from _end(report, case, decision))
+        case Proceed(operation):
+            life = next(life for life in report.waiting(State.CONFIRMED, State.PROPOSED) if life.operation == operation)
+            if life.state is State.PROPOSED:
+                return None
+            yield from execute(life, pending=(), closing=closing(report))
+        case Recover() if chosen is not None:
+            with suppress(LostRaceError):
+                yield from _recover(report, chosen, case.now, pending=())
+        case Recover(operation):
+            if any(life.is_recovery and life.state is State.PROPOSED for life in report.lives):
+                return None
+            with suppress(LostRaceError):
+                yield from _recover_again(report, operation, case.now)
+        case Wait() | LookAgain():
+            return None
     return (yield from find(report.transaction))
 
 
-def _closing(report: Report, place: int) -> Closing:
-    """Give what the end of the write at `place` means for its transaction."""
-
-    def closing(ended: Life, at_ms: int) -> Sequence[Event]:
-        lives = [*report.lives[:place], ended, *report.lives[place + 1 :]]
-        return _closing_events(report, lives, at_ms)
-
-    return closing
-
-
-def _closing_events(report: Report, lives: Sequence[Life], at_ms: int) -> list[Event]:
-    """Give the events that end a transaction: none while it goes on, or while a write of it may still land."""
-    if report.state is not State.OPEN or any(life.is_holding for life in lives):
-        return []
-
-    def ends(happened: Happened) -> Event:
-        return Event(report.transaction, happened, at_ms, epoch=report.epoch)
-
-    unsent = [life for life in lives if life.state in (State.PROPOSED, State.CONFIRMED)]
-    if all(life.is_done for life in lives):
-        return [ends(Happened.COMPLETED)]
-    if all(life.is_done or life in unsent for life in lives):
-        return []
-    data = {"evidence": Evidence.NEVER_SENT, "reason": "an earlier write of its transaction did not apply"}
-    left = [
-        Event(life.operation_id, Happened.FAILED, at_ms, dict(data), epoch=life.epoch, releases=True) for life in unsent
-    ]
-    nothing_sent = all(life.state in (State.DECLINED, State.SUPERSEDED, State.EXPIRED) for life in lives)
-    return [*left, ends(Happened.WITHDRAWN if nothing_sent else Happened.BLOCKED)]
-
-
-def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
-    """Give the transaction that is under way with exactly the payloads of `plans`, or None.
-
-    One that shares only some of them is no answer to this request: it says nothing of the others. While a shared write
-    of it may have applied, ProposalError is raised, so that merging and splitting documents sends nothing twice. A
-    proposal that nobody confirmed and that expired, or was shown another state, is ended here instead.
-    """
-    wanted = {fingerprint(plan.operation): plan for plan in plans}
+def _recover_again(report: Report, operation: Operation, now: Audit) -> Steps[None]:
+    """Send a write of the transaction once more, on the confirmation that the transaction had."""
+    failed = next(life for life in reversed(report.lives) if life.operation == operation)
     moment = yield from do(Now())
-    for row in (yield from do(ListOpen())):
-        plan = wanted.get(row.fingerprint or "")
-        if plan is None:
-            continue
-        report = yield from find(row.subject)
-        if {life.fingerprint for life in report.lives} != wanted.keys():
-            if row.state in MAYBE_SENT:
-                raise ProposalError(
-                    f"the write to {plan.operation.target} is under way already, as operation {row.subject} and with"
-                    " other writes than here",
-                    hint=f"settle that first: amends check {row.subject}",
-                )
-            continue
-        life = next(life for life in report.lives if life.operation_id == row.subject)
-        if life.state is State.PROPOSED:
-            if _is_expired(report, moment):
-                ending, data = Happened.EXPIRED, {}
-            elif life.digest != confirmation_digest(plan.operation, plan.payload, plan.shown):
-                ending, data = Happened.SUPERSEDED, {"reason": "the target changed since"}
-            else:
-                return replace(report, is_joined=True)
-            try:
-                yield from _withdraw(report, ending, data, moment)
-            except LostRaceError:
-                return (yield from _join(plans))
-            continue
-        return replace(report, is_joined=True)
-    return None
-
-
-def _is_expired(report: Report, moment: Moment) -> bool:
-    return any(
-        life.expires_at_ms is not None and moment.now_ms >= life.expires_at_ms
-        for life in report.waiting(State.PROPOSED)
+    source = failed.operation.source
+    plan = replace(
+        failed.plan,
+        shown=now[failed.operation.target],
+        shown_source=None if source is None else now[source],
     )
+    more: dict[str, Json] = {"is_recovery": True}
+    asked = yield from proposed(plan, report.transaction, proposer="recovery", moment=moment, more=more)
+    by = {"by": failed.confirmed_by, "digest": asked.data["digest"]}
+    confirmed = Event(asked.subject, Happened.CONFIRMED, moment.now_ms, by)
+    yield from _recover(report, Life.of([asked, confirmed]), now, pending=(asked, confirmed))
 
 
-def _reject_overlaps(plans: Sequence[Plan]) -> None:
-    """Refuse writes of one transaction that are about the same target. Raises DocumentError."""
-    places: dict[str, int] = {}
-    for place, plan in enumerate(plans, start=1):
-        for target in filter(None, (plan.operation.target, plan.operation.source)):
-            if target in places:
-                raise DocumentError(
-                    f"writes {places[target]} and {place} are both about {target}",
-                    hint="write to each target once, or make two documents",
-                )
-            places[target] = place
+def _recover(report: Report, life: Life, now: Audit, *, pending: Sequence[Event]) -> Steps[None]:
+    """Send a recovery. The reading that it was decided on is recorded with it."""
+    moment = yield from do(Now())
+    seen = {target: asdict(each) for target, each in now.items()}
+    more = Spent().also(life.operation, [each.operation for each in report.lives if not each.is_recovery])
+    spends = {
+        "fingerprints": sorted(more.fingerprints),
+        "aims": sorted([aim.target, aim.field] for aim in more.aims),
+    }
+    data: dict[str, Json] = {"operation": life.operation_id, "audit": seen, "spends": spends}
+    recovering = Event(report.transaction, Happened.RECOVERING, moment.now_ms, data)
+    yield from execute(life, pending=(recovering, *pending), closing=closing(report))
 
 
-def _recall_all(operation_ids: Sequence[str]) -> Steps[list[Life]]:
-    lives: list[Life] = []
-    for operation_id in operation_ids:
-        lives.append((yield from recall(operation_id)))
-    return lives
+def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Report]:
+    """Record COMPLETE or BLOCKED, with what it rests on, and what it means for the writes that were not sent."""
+    moment = yield from do(Now())
+    events: list[Event] = []
+    if isinstance(decision, Complete):
+        data: dict[str, Json] = {"is_steady": decision.is_steady, "seen_at_ms": _times(case.now)}
+        events.append(Event(report.transaction, Happened.COMPLETED, moment.now_ms, data))
+        following = report.follows
+        while following is not None:
+            earlier = yield from find(following)
+            events.append(Event(following, Happened.FOLLOWED_UP, moment.now_ms, {"by": report.transaction}))
+            following = earlier.follows
+    else:
+        kept = {
+            life.operation.target: f"as it was before operation {life.operation_id}, until that is undone"
+            for life in report.waiting(State.APPLIED)
+            if life.plan.undoable
+        }
+        blocked = blocked_report(case, decision, kept=kept)
+        data = {**blocked.as_json(), "lines": list(blocked.lines())}
+        is_over = len(report.planned) == 1 and not report.was_attempted  # nothing happened: it is asked for anew
+        verdict = Happened.WITHDRAWN if is_over else Happened.BLOCKED
+        events.append(Event(report.transaction, verdict, moment.now_ms, data))
+    why = {"evidence": Evidence.NEVER_SENT, "reason": "its transaction ended before it was sent"}
+    events += [
+        Event(life.operation_id, Happened.FAILED, moment.now_ms, dict(why), epoch=life.epoch, releases=True)
+        for life in report.waiting(State.PROPOSED, State.CONFIRMED)
+    ]
+    with suppress(LostRaceError):
+        yield from do(Commit(tuple(events)))
+    return (yield from find(report.transaction))
 
 
-def _one(subject: str) -> Steps[Life]:
-    """Give one write: by its id, or by that of a transaction that has only one."""
-    identity = yield from _resolve(subject)
-    report = yield from find(identity)
-    named = [life for life in report.lives if life.operation_id == identity] or list(report.lives)
-    if len(named) > 1:
-        raise UnknownSubjectError(
-            f"{identity} has {len(named)} writes", hint="name one: " + ", ".join(life.operation_id for life in named)
+def _tried(report: Report) -> Iterator[Tried]:
+    """Give every write as the governor sees it. A recovery that nobody confirmed, or took back, was not tried."""
+    audits = _decided_on(report)
+    for life in report.lives:
+        state = life.state
+        if life.is_recovery and (state in (State.PROPOSED, State.CONFIRMED) or state in _WITHDRAWN):
+            continue
+        standing = _STANDINGS.get(state, Standing.FAILED)
+        if life.evidence is Evidence.ALREADY_SO:
+            standing = Standing.ALREADY_SO
+        yield Tried(
+            operation=life.operation,
+            standing=standing,
+            base=audits.get(life.operation_id) or _shown(life),
+            undoable=life.plan.undoable,
+            lacks=_lacks(life),
+            reason=life.reason,
+            was_interrupted=life.was_interrupted or state in _WITHDRAWN,
+            is_recovery=life.is_recovery,
         )
-    return named[0]
 
 
-def _resolve(subject: str) -> Steps[str]:
-    """Complete a shortened id. Raises UnknownSubjectError if none or several begin with it."""
-    found = yield from do(Match(subject))
-    if subject in found or len(found) == 1:
-        return subject if subject in found else found[0]
-    if found:
-        raise UnknownSubjectError(f"several ids begin with {subject}", hint="give more of the id: amends log")
-    raise UnknownSubjectError(
-        f"no operation or transaction is called {subject!r}", hint="see which there are: amends log"
-    )
+def _lacks(life: Life) -> str | None:
+    """Say why sending a failed write once more can't help, or must not be tried without a person.
+
+    What was not sent at all was kept back by something that another sending meets again, unless it was our own fence
+    that set it aside. An undo is never sent without a person.
+    """
+    if life.state is not State.FAILED or life.evidence in (Evidence.ALREADY_SO, Evidence.STALE):
+        return None
+    was_fenced = any(event.happened is Happened.FENCE_STARTED for event in life.events)
+    if life.evidence is Evidence.NEVER_SENT and not was_fenced and not life.was_interrupted:
+        return life.reason or "it could not be sent"
+    return "an undo is not sent again without a person" if life.reverses is not None else None
+
+
+def _shown(life: Life) -> dict[str, Observation]:
+    """Give what was shown with a write: of its target, and of its source."""
+    seen = {life.operation.target: life.plan.shown}
+    if life.operation.source is not None and life.plan.shown_source is not None:
+        seen[life.operation.source] = life.plan.shown_source
+    return seen
+
+
+def _decided_on(report: Report) -> dict[str, Audit]:
+    """Give the reading that each recovery was decided on, by its operation id."""
+    return {
+        event.data["operation"]: {target: observation_from(seen) for target, seen in event.data["audit"].items()}
+        for event in report.events
+        if event.happened is Happened.RECOVERING and "audit" in event.data
+    }
+
+
+def _history(report: Report) -> tuple[Audit, ...]:
+    """Give every earlier look: what was shown at the opening, and what each recovery was decided on."""
+    opening: dict[str, Observation] = {}
+    for life in report.lives:
+        if not life.is_recovery:
+            opening |= _shown(life)
+    return (opening, *_decided_on(report).values())
+
+
+def _times(now: Audit) -> dict[str, Json]:
+    return {target: seen.at_ms for target, seen in now.items()}

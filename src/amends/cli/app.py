@@ -186,7 +186,7 @@ def check(
 
 @app.command()
 def undo(subject: Subject, yes: Yes = False, as_json: Json = False) -> None:
-    """Propose the write that reverses an applied one.
+    """Propose the write that reverses an applied one, or the writes that reverse a whole transaction, last first.
 
     It is confirmed like any other write, and looks first: a target that somebody changed since is left as it is, the
     undo fails as stale, and nothing is lost.
@@ -195,6 +195,17 @@ def undo(subject: Subject, yes: Yes = False, as_json: Json = False) -> None:
         by = BY_YES if yes else None
         report = desk.amends.undo(_id(subject), proposer="operator", confirmed_by=by)
         desk.leave(desk.ask(report))
+
+
+@app.command()
+def followup(subject: Subject, as_json: Json = False) -> None:
+    """Take up a BLOCKED transaction with a fresh look.
+
+    What is still amiss is proposed as a new, linked transaction, for a person to confirm at the terminal. The old
+    verdict stands; once the new one is complete, writes about the same are no longer refused.
+    """
+    with _opened(as_json) as desk:
+        desk.leave(desk.ask(desk.amends.followup(_id(subject), proposer="operator")))
 
 
 @app.command()

@@ -14,7 +14,7 @@ from amends.contract.lifecycle import State
 from amends.contract.message import RecoveryMessage, render_outcome
 
 _COMMAND = re.compile(
-    r"(^|: )amends(?= (?:apply|attest|check|confirm|decline|log|propose|show|undo|verify)\b|$)", re.MULTILINE
+    r"(^|: )amends(?= (?:apply|attest|check|confirm|decline|followup|log|propose|show|undo|verify)\b|$)", re.MULTILINE
 )
 
 
@@ -46,13 +46,13 @@ class Located:
         for life in report.lives:
             if life.is_holding:
                 return self("check", life.operation_id)
-            if life.state is State.CLOSED:
+            if life.state is State.CLOSED and report.state is not State.COMPLETE:
                 return self("show", life.operation_id)
         if report.waiting(State.PROPOSED, State.CONFIRMED):
             return self("confirm", report.transaction)
-        if report.state is State.BLOCKED and len(report.lives) > 1:
-            return self("show", report.transaction)
-        return None
+        if report.state is State.BLOCKED and not report.is_followed_up:
+            return self("followup", report.transaction)
+        return self("confirm", report.transaction) if report.state is State.OPEN else None
 
 
 def shell_word(text: str) -> str:

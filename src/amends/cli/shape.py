@@ -7,7 +7,7 @@ made one write need not look for it; several writes are never folded into one ou
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -64,11 +64,12 @@ class WriteShape(_Outcome):
     state: State = Field(description="Where the write stands.")
     level: str = Field(description="What the surface guarantees: atomic, conditional, racy or blind.")
     digest: str = Field(description="What its confirmation is bound to.")
+    recovery: bool = Field(description="It is a recovery, not one of the writes that were asked for.")
     life: list[LineShape] | None = Field(description="Its life line by line; `show` only, else null.")
 
 
 class ReportShape(_Outcome):
-    """One transaction. The first nine fields are those of its only write; null where it has several."""
+    """One transaction. The first nine fields are those of its only planned write; null where it has several."""
 
     text: str = Field(description="What to tell whoever asked; of several writes, the verdict.")
     version: Literal[1] = Field(default=VERSION, description="The version of these shapes.")
@@ -79,7 +80,10 @@ class ReportShape(_Outcome):
     joined: bool = Field(description="This call sent nothing and tells of an earlier one.")
     next: str | None = Field(description="The one command that goes on from here.")
     exit_code: int = Field(description="What the command left with.")
-    writes: list[WriteShape] = Field(description="Each write with its own outcome.")
+    follows: str | None = Field(description="The BLOCKED transaction that this one takes up.")
+    left_out: list[str] = Field(description="What an undo can't restore, each in a sentence.")
+    blocked: dict[str, Any] | None = Field(description="The BLOCKED report; null unless it is BLOCKED.")
+    writes: list[WriteShape] = Field(description="Each write with its own outcome; recoveries come last.")
 
 
 class ListShape(Shape):
@@ -168,6 +172,7 @@ def write_shape(life: Life, located: Located, *, is_told: bool = False) -> Write
         state=life.state,
         level=life.plan.guarantee.level,
         digest=life.digest,
+        recovery=life.is_recovery,
         life=[_line_shape(line) for line in story(life)] if is_told else None,
     )
 
@@ -175,7 +180,10 @@ def write_shape(life: Life, located: Located, *, is_told: bool = False) -> Write
 def report_shape(report: Report, located: Located, *, code: int | None = None, is_told: bool = False) -> ReportShape:
     """Give the shape of `report`."""
     writes = [write_shape(life, located, is_told=is_told) for life in report.lives]
-    only = writes[0] if len(writes) == 1 else None
+    only = None
+    if len(report.planned) == 1:
+        name = report.latest(report.planned[0]).operation_id
+        only = next(write for write in writes if write.operation_id == name)
     return ReportShape(
         operation_id=only and only.operation_id,
         outcome=only and only.outcome,
@@ -193,6 +201,9 @@ def report_shape(report: Report, located: Located, *, code: int | None = None, i
         joined=report.is_joined,
         next=located.next(report),
         exit_code=exit_code(report) if code is None else code,
+        follows=report.follows,
+        left_out=list(report.left_out),
+        blocked=report.blocked,
         writes=writes,
     )
 
@@ -209,7 +220,7 @@ def dry_run_shape(plans: list[tuple[Plan, str]]) -> DryRunShape:
             kind=plan.operation.kind,
             target=plan.operation.target,
             level=plan.guarantee.level,
-            already_so=plan.operation.holds(plan.shown),
+            already_so=plan.operation.holds(plan.shown, plan.shown_source),
             undoable=plan.undoable,
             warnings=list(plan.warnings),
             preview=preview,

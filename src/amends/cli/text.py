@@ -55,13 +55,17 @@ def tell(report: Report, located: Located, *, remark: str | None = None, console
         say("Nothing was sent now: this was asked for before, and here is how that stands.", console=console)
         if not following:
             say("To do it once more all the same: add --again.", console=console)
-    is_list = len(report.lives) > 1
+    is_list = len(report.planned) != 1
     if is_list:
         say(bold(f"{report.title or 'Transaction'}  ({report.transaction})"), console=console)
-    for life in report.lives:
+    for life in report.lives if is_list else [report.latest(report.planned[0])]:
         _tell_write(life, located, console=console)
+    for sentence in report.left_out:
+        say(f"Can't be restored: {sentence}", console=console)
     if is_list:
         say(_styled(report.state, verdict(report)), console=console)
+    if is_list or report.waiting(State.CLOSED, State.APPLIED):
+        _tell_blocked(report, console=console)
     if following:
         say(f"Next: {following}", console=console)
 
@@ -74,11 +78,30 @@ def tell_all(reports: list[Report], located: Located) -> None:
         say("Nothing may have applied; there is nothing to check.")
 
 
+def _tell_blocked(report: Report, *, console: Console | None = None) -> None:
+    """Print why it stopped, what is amiss, and what to decide; `show` has the whole report."""
+    if report.blocked is None:
+        return
+    say(report.blocked["why"], console=console)
+    told = report.blocked["lines"]
+    amiss = told.index("Amiss:") if "Amiss:" in told else len(told)
+    for line in told[amiss + 1 :]:
+        if not line.startswith("  "):
+            break
+        say(line, console=console)
+    say(f"First: {report.blocked['next']['first']}.", console=console)
+
+
 def _tell_write(life: Life, located: Located, *, console: Console | None = None) -> None:
     message = located.message(life)
     label = "as asked" if life.evidence is Evidence.ALREADY_SO else life.state
+    again = "(a recovery) " if life.is_recovery else ""
     style = State.COMPLETE if life.evidence is Evidence.ALREADY_SO else life.state
-    say(_styled(style, f"{label:<{_STATE_CHARS}}"), message.text if message else unsent_text(life), console=console)
+    say(
+        _styled(style, f"{label:<{_STATE_CHARS}}"),
+        again + (message.text if message else unsent_text(life)),
+        console=console,
+    )
     if is_undoable(life):
         say(f"{_INDENT} Undo: {located('undo', life.operation_id)}", console=console)
 
@@ -87,7 +110,7 @@ def tell_plans(plans: Iterable[tuple[Plan, str]]) -> None:
     """Print what a dry run found."""
     for plan, preview in plans:
         say(bold(f"Would {plan.operation.kind} {plan.operation.target}"), f"({plan.guarantee.level})")
-        if plan.operation.holds(plan.shown):
+        if plan.operation.holds(plan.shown, plan.shown_source):
             say("  It is already as asked; nothing would be sent.")
         _tell_preview(plan, preview)
     say("Nothing was recorded and nothing was sent.")
@@ -120,7 +143,8 @@ def tell_inbox(reports: list[Report], located: Located, journal: str) -> None:
     headings = {
         "To confirm": [r for r in reports if r.waiting(State.PROPOSED, State.CONFIRMED)],
         "May have applied": [r for r in reports if r.waiting(State.EXECUTING, State.AMBIGUOUS, State.CLOSED)],
-        "BLOCKED / NOT COMPLETE": [r for r in reports if r.state is State.BLOCKED and len(r.lives) > 1],
+        "BLOCKED / NOT COMPLETE": [r for r in reports if r.state is State.BLOCKED],
+        "Unfinished": [r for r in reports if r.state is State.OPEN],
     }
     told: set[str] = set()
     for heading, found in headings.items():
@@ -138,15 +162,20 @@ def tell_inbox(reports: list[Report], located: Located, journal: str) -> None:
 
 def summary(report: Report) -> str:
     """Give one line about a transaction."""
-    first = report.lives[0].operation
-    more = f" and {len(report.lives) - 1} more" if len(report.lives) > 1 else ""
+    if not report.planned:
+        return report.title
+    first = report.planned[0].operation
+    more = f" and {len(report.planned) - 1} more" if len(report.planned) > 1 else ""
     title = f"{report.title}: " if report.title else ""
     return f"{title}{first.kind} {first.target}{more}"
 
 
 def tell_log(reports: Iterable[Report]) -> None:
-    """Print the newest transactions, one line for each write."""
+    """Print the newest transactions, one line for each write, and one for what several come to."""
     for report in reports:
+        if len(report.planned) != 1:
+            line = f"{report.title or 'Transaction'}: {verdict(report)}"
+            say(clock(report.events[0].at_ms), report.transaction, _styled(report.state, line))
         for life in report.lives:
             because = f" ({life.evidence})" if life.evidence else ""
             say(
@@ -165,8 +194,11 @@ def tell_story(report: Report, located: Located) -> None:
         for line in story(life):
             say(f"  {clock(line.at_ms)}  {line.word:<10} {line.what}")
         _tell_write(life, located)
-    if len(report.lives) > 1:
+    if len(report.planned) != 1:
         say(_styled(report.state, verdict(report)))
+    if report.blocked is not None:
+        for line in report.blocked["lines"]:
+            say(line)
     following = located.next(report)
     if following and f" show {report.transaction}" not in following and not report.waiting(State.CLOSED):
         say(f"Next: {following}")

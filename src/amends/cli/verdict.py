@@ -18,9 +18,9 @@ def exit_code(report: Report) -> int:
         return 3
     if report.waiting(State.PROPOSED):
         return 6
-    if len(report.lives) > 1:
+    if len(report.planned) != 1:
         return 4
-    return {State.CLOSED: 3, State.APPLIED: 0}.get(report.lives[0].state, 1)
+    return {State.CLOSED: 3, State.APPLIED: 0}.get(report.latest(report.planned[0]).state, 1)
 
 
 def is_undoable(life: Life) -> bool:
@@ -45,8 +45,9 @@ def unsent_text(life: Life) -> str:
 
 def verdict(report: Report) -> str:
     """Say in one line how the transaction stands; never more than all of its writes bear."""
-    done = sum(life.is_done for life in report.lives)
-    of = f"{done} of {len(report.lives)} {'write' if len(report.lives) == 1 else 'writes'} as asked"
+    planned = report.planned
+    done = sum(report.latest(life).is_done or life.is_done for life in planned)
+    of = f"{done} of {len(planned)} {'write' if len(planned) == 1 else 'writes'} as asked"
     match report.state:
         case State.COMPLETE:
             return f"COMPLETE: {of}."

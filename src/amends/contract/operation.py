@@ -112,9 +112,11 @@ class Operation:
         """The name of the surface that the target is on."""
         return self.target.partition(":")[0]
 
-    def holds(self, seen: Observation) -> bool:
-        """Say whether every fact about the target holds in `seen`."""
-        return all(fact.holds(seen) for fact in self.postcondition if fact.target == self.target)
+    def holds(self, seen: Observation, seen_source: Observation | None = None) -> bool:
+        """Say whether every fact holds in `seen`, a look at the target, and `seen_source`, one at the source."""
+        places = {self.target: seen, self.source: seen_source}
+        seen_at = ((fact, places.get(fact.target)) for fact in self.postcondition)
+        return all(place is not None and fact.holds(place) for fact, place in seen_at)
 
 
 @dataclass(frozen=True, slots=True)

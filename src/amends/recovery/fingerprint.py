@@ -11,7 +11,6 @@ caller's own that begins with `$` gets a second one, so that nothing written by 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
 
 from amends.contract.operation import Json, Observation, Operation, canonical_json
 
@@ -53,7 +52,10 @@ def fingerprint(operation: Operation) -> str:
     return digest([operation.kind, operation.source, operation.target, [facts[key] for key in sorted(facts)]])
 
 
-def confirmation_digest(operation: Operation, payload: dict[str, Json], shown: Observation) -> str:
-    """Give what a confirmation is bound to: exactly what will be sent, and the version that was shown."""
-    seen = asdict(shown)
-    return digest([fingerprint(operation), payload, seen["presence"], seen["version"], seen["fields"]])
+def confirmation_digest(
+    operation: Operation, payload: dict[str, Json], shown: Observation, shown_source: Observation | None = None
+) -> str:
+    """Give what a confirmation is bound to: exactly what will be sent, and the versions that were shown."""
+    looks = [shown] if shown_source is None else [shown, shown_source]
+    seen = [[look.presence, look.version, look.fields] for look in looks]
+    return digest([fingerprint(operation), payload, seen])

@@ -26,10 +26,10 @@ from .fake_clock import FakeIds
 class SurfaceBench:
     """One surface to test. `open` opens it, each time as another process, on one and the same store.
 
-    `requests` has one write for each kind that the surface knows, each with a target of its own: a create's is absent,
-    the others' are there. `refused` are requests that the surface must not plan. `truth` tells what is at a target
-    without asking the surface, None for nothing; `world` tells everything, traces included. `intrude` lets somebody
-    else write to a target, with other bytes each time.
+    `requests` has one write for each kind that the surface knows, each with a target of its own: that of a create, move
+    or rename is absent, the others' are there, and so are sources. `refused` are requests that the surface must not
+    plan. `truth` tells what is at a target without asking the surface, None for nothing; `world` tells everything,
+    traces included. `intrude` lets somebody else write to a target, with other bytes each time.
     """
 
     open: Callable[[], Surface]
@@ -62,6 +62,12 @@ class Carried:
         return self.plan.operation.target
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """The target, and the source if there is one."""
+        source = self.plan.operation.source
+        return (self.target,) if source is None else (self.target, source)
+
+    @property
     def guarantee(self) -> Guarantee:
         """What was declared for it."""
         return self.plan.guarantee
@@ -78,8 +84,10 @@ def planned(bench: SurfaceBench, kind: OperationKind) -> Carried:
 
 def attempt_of(bench: SurfaceBench, surface: Surface, plan: Plan) -> Attempt:
     """Make the attempt of `plan` on what a fresh read shows."""
-    before = surface.read(plan.operation.target)
-    return Attempt(bench.ids.new("op"), bench.ids.new("key"), plan.operation, plan.payload, before)
+    operation = plan.operation
+    before = surface.read(operation.target)
+    source = None if operation.source is None else surface.read(operation.source)
+    return Attempt(bench.ids.new("op"), bench.ids.new("key"), operation, plan.payload, before, before_source=source)
 
 
 def prepared(bench: SurfaceBench, kind: OperationKind) -> Carried:
@@ -123,18 +131,22 @@ def a_plan_shows_what_is_there(bench: SurfaceBench) -> None:
     """What is shown is what is confirmed, and what a later read is compared with."""
     for kind in bench.requests:
         carried = planned(bench, kind)
-        is_there = bench.truth(carried.target) is not None
-        assert carried.plan.shown.presence is (Presence.PRESENT if is_there else Presence.ABSENT)
-        assert carried.plan.shown.same_as(carried.surface.read(carried.target))
-        assert not carried.plan.operation.holds(carried.plan.shown), "the bench's write is to change something"
+        plan = carried.plan
+        for place, shown in zip(carried.places, (plan.shown, plan.shown_source), strict=False):
+            is_there = bench.truth(place) is not None
+            assert shown is not None, (kind, place)
+            assert shown.presence is (Presence.PRESENT if is_there else Presence.ABSENT)
+            assert shown.same_as(carried.surface.read(place))
+        assert not plan.operation.holds(plan.shown, plan.shown_source), "the bench's write is to change something"
 
 
 def a_changed_target_reads_as_changed(bench: SurfaceBench) -> None:
     """A write that is confirmed on an old view must be refused as stale."""
     for kind in bench.requests:
         carried = planned(bench, kind)
-        bench.intrude(carried.target)
-        assert not carried.plan.shown.same_as(carried.surface.read(carried.target)), kind
+        for place, shown in zip(carried.places, (carried.plan.shown, carried.plan.shown_source), strict=False):
+            bench.intrude(place)
+            assert not carried.surface.read(place).same_as(shown), (kind, place)
 
 
 def what_is_refused_is_refused_by_name(bench: SurfaceBench) -> None:
@@ -160,9 +172,9 @@ def preparing_has_no_effect_on_the_target(bench: SurfaceBench) -> None:
     """Before the intent is durable nothing may happen that would have to be explained."""
     for kind in bench.requests:
         carried = planned(bench, kind)
-        before = bench.truth(carried.target)
+        before = [bench.truth(place) for place in carried.places]
         carried.surface.prepare(carried.attempt, bench.blobs)
-        assert bench.truth(carried.target) == before, kind
+        assert [bench.truth(place) for place in carried.places] == before, kind
 
 
 def an_acknowledged_write_is_there(bench: SurfaceBench) -> None:
@@ -170,7 +182,7 @@ def an_acknowledged_write_is_there(bench: SurfaceBench) -> None:
     for kind in bench.requests:
         carried, answer = sent(bench, kind)
         assert answer.evidence is Evidence.ACKNOWLEDGED, (kind, answer)
-        assert carried.plan.operation.holds(bench.open().read(carried.target)), kind
+        assert carried.plan.operation.holds(*map(bench.open().read, carried.places)), kind
 
 
 # --- fencing -------------------------------------------------------------------------------------------------------
@@ -184,7 +196,7 @@ def a_fence_after_the_landing_finds_the_receipt(bench: SurfaceBench) -> None:
     for kind in bench.requests:
         carried, _ = sent(bench, kind)
         after = bench.truth(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         if carried.guarantee.receipt is Receipt.NONE:
             assert answer.evidence is not Evidence.RECEIPT, kind
         else:
@@ -194,16 +206,26 @@ def a_fence_after_the_landing_finds_the_receipt(bench: SurfaceBench) -> None:
 
 
 def a_fence_before_the_send_keeps_it_out_for_good(bench: SurfaceBench) -> None:
-    """A writer that was paused before its send and wakes up must find the door closed."""
+    """A writer that was paused before its send and wakes up must find the door closed.
+
+    Where only the end of the writer closes it, nothing is said before that.
+    """
     for kind in bench.requests:
         carried = prepared(bench, kind)
         before = bench.truth(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
-        if carried.guarantee.fence is not Fence.VOID:
+        fence = carried.guarantee.fence
+        if fence is not Fence.VOID:
+            early = well_formed(bench.open().fence(carried.attempt, is_sender_gone=False))
+            assert (early.evidence, early.is_quiescent) == (Evidence.UNPROVEN, False), (kind, early)
+            assert bench.truth(carried.target) == before, kind
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
+        if fence not in (Fence.VOID, Fence.KILL):
             assert not answer.is_quiescent, "no way to keep it out was declared"
             continue
         assert answer.is_quiescent, kind
         assert answer.evidence in (Evidence.NEVER_SENT, Evidence.VOIDED), (kind, answer)
+        if fence is Fence.KILL:
+            continue
         late = well_formed(carried.surface.send(carried.attempt))
         assert late.evidence not in PROOFS, (kind, late)
         assert bench.truth(carried.target) == before, kind
@@ -213,16 +235,16 @@ def a_repeated_fence_gives_the_same_answer(bench: SurfaceBench) -> None:
     """Whoever fences may die before the answer is recorded, and the next one must not learn something else."""
     for kind in bench.requests:
         carried = prepared(bench, kind)
-        first = bench.open().fence(carried.attempt)
-        assert bench.open().fence(carried.attempt) == first, kind
+        first = bench.open().fence(carried.attempt, is_sender_gone=True)
+        assert bench.open().fence(carried.attempt, is_sender_gone=True) == first, kind
 
 
 def a_repeated_fence_finds_the_same_receipt(bench: SurfaceBench) -> None:
     """The first fence must not use up the proof that it found."""
     for kind in bench.requests:
         carried, _ = sent(bench, kind)
-        first = bench.open().fence(carried.attempt)
-        assert bench.open().fence(carried.attempt) == first, kind
+        first = bench.open().fence(carried.attempt, is_sender_gone=True)
+        assert bench.open().fence(carried.attempt, is_sender_gone=True) == first, kind
 
 
 def a_fence_is_never_fooled_by_a_foreign_writer(bench: SurfaceBench) -> None:
@@ -231,7 +253,7 @@ def a_fence_is_never_fooled_by_a_foreign_writer(bench: SurfaceBench) -> None:
         carried, _ = sent(bench, kind)
         bench.intrude(carried.target)
         theirs = bench.truth(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         assert answer.evidence not in FAILURES, (kind, answer)
         assert bench.truth(carried.target) == theirs, kind
 
@@ -241,7 +263,7 @@ def a_fence_after_a_foreign_write_alone_proves_no_landing(bench: SurfaceBench) -
     for kind in bench.requests:
         carried = prepared(bench, kind)
         bench.intrude(carried.target)
-        answer = well_formed(bench.open().fence(carried.attempt))
+        answer = well_formed(bench.open().fence(carried.attempt, is_sender_gone=True))
         assert answer.evidence not in PROOFS, (kind, answer)
 
 
@@ -250,10 +272,12 @@ def tidying_is_harmless(bench: SurfaceBench) -> None:
     for kind in bench.requests:
         carried = prepared(bench, kind)
         before = bench.truth(carried.target)
-        bench.open().fence(carried.attempt)
+        bench.open().fence(carried.attempt, is_sender_gone=True)
         bench.open().tidy(carried.attempt)
         bench.open().tidy(carried.attempt)
         assert bench.truth(carried.target) == before, kind
+        if carried.guarantee.fence is Fence.KILL:
+            continue
         assert well_formed(carried.surface.send(carried.attempt)).evidence not in PROOFS, kind
         assert bench.truth(carried.target) == before, kind
 
@@ -274,6 +298,20 @@ def the_declared_compare_is_honoured(bench: SurfaceBench) -> None:
             assert bench.truth(carried.target) == theirs, kind
         elif carried.guarantee.compare is Compare.RACY and answer.evidence in PROOFS:
             assert answer.note, "what was displaced is told"
+
+
+def a_source_that_changed_in_the_same_moment_is_told(bench: SurfaceBench) -> None:
+    """What is moved is what is there, not what somebody agreed to; so it is kept, and said."""
+    for kind in bench.requests:
+        carried = prepared(bench, kind)
+        if carried.plan.operation.source is None:
+            continue
+        bench.intrude(carried.plan.operation.source)
+        theirs = bench.truth(carried.plan.operation.source)
+        answer = well_formed(carried.surface.send(carried.attempt))
+        if answer.evidence in PROOFS:
+            assert answer.note, "what else was moved is told"
+            assert bench.truth(carried.target) == theirs, kind
 
 
 def the_declared_version_is_honoured(bench: SurfaceBench) -> None:
@@ -302,11 +340,12 @@ def an_undo_brings_back_what_was_there(bench: SurfaceBench) -> None:
         assert answer.evidence is Evidence.ACKNOWLEDGED
         if not carried.plan.undoable:
             continue
-        before, after = carried.attempt.before, bench.open().read(carried.target)
+        before = [carried.attempt.before, carried.attempt.before_source]
+        after = [bench.open().read(place) for place in carried.places]
         undone = _undo(bench, carried)
-        assert bench.open().read(carried.target).same_as(before), kind
+        assert all(bench.open().read(place).same_as(was) for place, was in zip(carried.places, before, strict=False))
         _undo(bench, undone)
-        assert bench.open().read(carried.target).same_as(after), kind
+        assert all(bench.open().read(place).same_as(was) for place, was in zip(carried.places, after, strict=True))
 
 
 def _undo(bench: SurfaceBench, carried: Carried) -> Carried:
@@ -323,7 +362,7 @@ def _undo(bench: SurfaceBench, carried: Carried) -> Carried:
     )
     proposal = build_undo(result)
     plan = surface.plan_undo(proposal, carried.attempt, bench.blobs)
-    assert plan.shown == proposal.expects
+    assert proposal.expects == (plan.shown if plan.shown_source is None else plan.shown_source)
     attempt = attempt_of(bench, surface, plan)
     attempt = replace(attempt, prepared=surface.prepare(attempt, bench.blobs).notes)
     answer = well_formed(surface.send(attempt))
@@ -348,7 +387,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         a_fence_after_a_foreign_write_alone_proves_no_landing,
         tidying_is_harmless,
     ),
-    "declared": (the_declared_compare_is_honoured, the_declared_version_is_honoured),
+    "declared": (
+        the_declared_compare_is_honoured,
+        a_source_that_changed_in_the_same_moment_is_told,
+        the_declared_version_is_honoured,
+    ),
     "undo": (an_undo_brings_back_what_was_there,),
 }
 """All promises, by what they are about."""

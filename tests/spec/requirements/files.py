@@ -25,9 +25,6 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:target:refused": Requirement(
         SOURCE, "What is no file below the root is refused with the reason and the next step, and leaves no trace."
     ),
-    "files:target:kinds": Requirement(
-        SOURCE, "Moves, renames and deletes are refused by name, with the way that works today."
-    ),
     "files:target:filesystem": Requirement(SOURCE, "A target on another filesystem than its root is refused."),
     "files:target:names": Requirement(
         SOURCE, "A file with several names is not replaced under one of them; archiving one says that the others stay."
@@ -43,10 +40,14 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:claims:one": Requirement(
         SOURCE, "Two names of one file, and two surfaces that both reach it, can't be written to at the same time."
     ),
+    "files:claims:below": Requirement(
+        SOURCE, "A write below a folder waits for what moves, archives or deletes the folder, and the reverse."
+    ),
     "files:claims:two": Requirement(SOURCE, "Two different files never wait for each other."),
     "files:plan:traceless": Requirement(
         SOURCE, "Planning, previewing and reading change nothing, and show what is there."
     ),
+    "files:plan:again": Requirement(SOURCE, "What is planned once more is planned against what is there by then."),
     "files:preview:shown": Requirement(
         SOURCE, "A preview shows a change as lines of text where it can, else in words, and can't move the cursor."
     ),
@@ -63,6 +64,17 @@ REQUIREMENTS: dict[str, Requirement] = {
         "A file that changes while it is read is read again, a bounded number of times, and never shown as a mixture.",
     ),
     "files:read:targets": Requirement(SOURCE, "Only a target that came from a plan is read."),
+    "files:tree:read": Requirement(
+        SOURCE,
+        "A folder is read as one digest over names, kinds, modes, bytes and the aims of links; no link is followed.",
+    ),
+    "files:tree:limits": Requirement(
+        SOURCE,
+        "A folder that is too large, not wholly readable, or holds a private folder is refused, with the reason.",
+    ),
+    "files:tree:whole": Requirement(
+        SOURCE, "A folder is archived, moved and brought back as one thing, and stays the same to the last attribute."
+    ),
     "files:payload:document": Requirement(
         SOURCE, "A document gives text or base64 and a mode; any other field is refused by its name."
     ),
@@ -95,6 +107,34 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "What an edit or archive displaced is kept; if it is not what was shown, the message says so, and where it is.",
     ),
+    "files:move:parents": Requirement(
+        SOURCE, "A rename stays under its parent and a move leaves it; what does not fit is refused with the way."
+    ),
+    "files:move:whole": Requirement(SOURCE, "A move or rename takes the file itself, not a copy; other names stay."),
+    "files:move:never_replaces": Requirement(
+        SOURCE, "A move or rename never replaces or joins anything, and never succeeds without effect."
+    ),
+    "files:move:changed": Requirement(
+        SOURCE, "What somebody else wrote to the source in the same moment is moved too, and told."
+    ),
+    "files:move:proof": Requirement(
+        SOURCE,
+        "Whether a move landed is told by the moved inode: where it is, when it was made, and whether it was touched.",
+    ),
+    "files:move:respelled": Requirement(
+        SOURCE,
+        "Where a folder takes two spellings for one name, a rename from one to the other takes effect or loses nothing.",
+    ),
+    "files:move:undone": Requirement(SOURCE, "An undo moves it back, and the undo of that moves it forth."),
+    "files:delete:nothing": Requirement(
+        SOURCE, "A delete says first that it keeps nothing, and keeps nothing; it has no undo."
+    ),
+    "files:delete:foreign": Requirement(
+        SOURCE, "A delete removes only what was shown; anything else that it carried off is kept and told."
+    ),
+    "files:delete:removed": Requirement(
+        SOURCE, "What a delete took away is removed after its outcome is recorded, if need be by the next delete."
+    ),
     "files:send:acknowledged": Requirement(
         SOURCE, "Preparing has no effect on the target, and an acknowledged write is there."
     ),
@@ -121,13 +161,16 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:fence:paused": Requirement(
         SOURCE, "A writer that was stopped and goes on after the fence changes nothing any more."
     ),
+    "files:fence:alive": Requirement(
+        SOURCE, "A move is not judged while its sender may still live, and the hint says what to wait for."
+    ),
     "files:fence:foreign": Requirement(
         SOURCE,
         "Another program that replaces the target meanwhile never turns a landing into a failure, or the reverse.",
     ),
     "files:guarantee:declared": Requirement(
         SOURCE,
-        "A create is atomic, an edit or archive racy; without renameat2, or on a network, it is declared as less.",
+        "A create is atomic, all else racy; without renameat2, or on a network, it is declared as less or refused.",
     ),
     "files:guarantee:honoured": Requirement(
         SOURCE, "What is declared holds: a create refuses a file that appeared, a racy edit tells what it displaced."

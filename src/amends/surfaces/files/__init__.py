@@ -1,8 +1,8 @@
-"""The surface of files and folders: create, edit, archive and upload below one root folder.
+"""The surface of files and folders below one root folder.
 
-How a spelling becomes a target is in `identity`, what a file shows in `snapshot`, the private folder `.amends` in
-`room`, the bytes before they land in `stage`, the one step that lands them and the step that rules it out in
-`landing`, and the port itself in `surface`.
+How a spelling becomes a target is in `identity`, what a read shows in `snapshot`, what a write excludes in `claim`, the
+private folder `.amends` in `room`, the bytes before they land in `stage`, the one step that lands them in `landing`,
+the step that rules it out in `fence`, and the port itself in `surface`.
 """
 
 from amends.surfaces.files.content import PAYLOAD_BYTES_MAX

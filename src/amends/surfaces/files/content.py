@@ -20,8 +20,8 @@ from typing import BinaryIO, cast
 from amends.contract.operation import Json
 from amends.errors import DocumentError, PayloadError
 from amends.ports import Blobs, WriteRequest
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.snapshot import CHUNK_BYTES, is_unchanged, kind_of
+from amends.surfaces.files.syscall import why
 
 PAYLOAD_BYTES_MAX = 1024 * 1024 * 1024
 """1 GiB: each write keeps its bytes twice, in the journal and at the target; more is a job for a backup tool."""

@@ -1,27 +1,37 @@
-"""The step that rules out a late landing, and what the private folder then proves of the attempt.
+"""The step that rules out a late landing, and what is then proved of the attempt; and the removal of what it left.
 
 May be repeated, by any process, at any time, also after a crash in its middle; a sender that wakes up afterwards finds
 what it needs gone (invariant 9). `never_sent` rests on what was set aside, `receipt` on what was displaced or on the
 staged inode being at the target. Where neither is left, it may have been overwritten since: ambiguous and closed.
+
+A move needs nothing that could be set aside, so only the end of its sender rules it out. After that it landed if the
+moved inode is at the target, and never did if it is at the source with the ctime that was recorded, since a rename sets
+it. A number that was given to a new file does not deceive: inodes are told apart by when they were made, too.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
+from collections.abc import Sequence
 from contextlib import suppress
 
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
+from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.landing import KEPT, put_away, sending
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.reason import why
-from amends.surfaces.files.room import descend, opened
+from amends.surfaces.files.room import PRIVATE, descend, opened
 from amends.surfaces.files.site import SET_ASIDE, Site, never_sent
 from amends.surfaces.files.stage import drop
+from amends.surfaces.files.syscall import Syscalls, why
+
+TRASH = "trash"
+"""The folder in `.amends` that holds what deletes took away, until it is removed."""
 
 
-def fence(site: Site) -> Answer:
+def fence(site: Site, *, is_sender_gone: bool) -> Answer:
     """Make a late landing impossible, and judge. Never raises OSError."""
     try:
         match site.notes.way:
@@ -31,6 +41,8 @@ def fence(site: Site) -> Answer:
                 return _by_unsent(site)
             case Way.ARCHIVE:
                 return _by_archive(site)
+            case Way.MOVE | Way.RESPELL:
+                return _by_move(site) if is_sender_gone else _still_sending(site)
     except OSError as error:
         return site.unproven(why(error), is_quiescent=False)
 
@@ -98,6 +110,69 @@ def _by_archive(site: Site) -> Answer:
             return _receipt(site, inner, note=site.displaced(inner, site.notes.entry))
 
 
+def _still_sending(site: Site) -> Answer:
+    return Answer(
+        Evidence.UNPROVEN,
+        is_quiescent=False,
+        reason="the process that sends it still lives, and nothing but its end keeps a move from landing",
+        hint="wait for that process, or end it, then check this operation again",
+    )
+
+
+def _by_move(site: Site) -> Answer:
+    notes, stage = site.notes, site.room.stage
+    if notes.way is Way.RESPELL and site.inode(stage, site.key) == notes.staged:
+        _bring_back(site)
+        if site.inode(stage, site.key) is not None:
+            return site.unproven(f"something else is where it was; it is kept at {site.kept}", is_quiescent=True)
+    target = _moved_at(site, (*notes.folder, notes.entry))
+    source = _moved_at(site, notes.source)
+    if target is not None and source is None and notes.born_ns is not None:
+        return _moved_receipt(site)
+    was_brought_back = site.inode(stage, brought_back(site.key)) is not None
+    if target is None and source is not None and (was_brought_back or source.st_ctime_ns == notes.changed_ns):
+        return never_sent("it was never sent, and the process that would have sent it is gone")
+    where = "it is where it was, but was touched since" if source is not None and target is None else "it is elsewhere"
+    return site.unproven(where, is_quiescent=True)
+
+
+def _moved_receipt(site: Site) -> Answer:
+    with opened(folder := descend(site.room.root, site.notes.folder)):
+        note = site.moved(folder)
+    try:
+        source = descend(site.room.root, site.notes.source[:-1])
+    except FileNotFoundError:
+        return _receipt(site, site.room.archive, note=note)
+    with opened(source):
+        return _receipt(site, source, note=note)
+
+
+def brought_back(key: str) -> str:
+    """Name the mark that a half-way entry was brought back by a fence, which sets its ctime as a landing would."""
+    return f"{key}.back"
+
+
+def _bring_back(site: Site) -> None:
+    stage = site.room.stage
+    with suppress(FileExistsError):
+        site.syscalls.mkdir(stage, brought_back(site.key), PRIVATE)
+    with (
+        suppress(FileNotFoundError, FileExistsError),
+        opened(folder := descend(site.room.root, site.notes.source[:-1])),
+    ):
+        site.syscalls.rename_noreplace(stage, site.key, folder, site.notes.source[-1])
+
+
+def _moved_at(site: Site, parts: Sequence[str]) -> os.stat_result | None:
+    """Look whether what was to be moved is at `parts`, under exactly that name. Raises OSError if that is unclear."""
+    with suppress(FileNotFoundError, NotADirectoryError), opened(folder := descend(site.room.root, parts[:-1])):
+        found = site.syscalls.stat(folder, parts[-1])
+        is_it = (found.st_ino, site.syscalls.born_ns(folder, parts[-1])) == (site.notes.staged, site.notes.born_ns)
+        if is_it and (site.notes.way is Way.MOVE or parts[-1] in site.syscalls.names(folder)):
+            return found
+    return None
+
+
 def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
     """It landed: said only when that is durable."""
     try:
@@ -114,13 +189,20 @@ def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
 
 
 def tidy(site: Site) -> None:
-    """Remove what this failed attempt staged. Displaced and archived bytes have other inodes and stay."""
+    """Remove what this failed attempt staged, or what this delete took away. Other inodes, and bytes, stay."""
     stage, archive, notes, key = site.room.stage, site.room.archive, site.notes, site.key
     if notes.way is Way.ARCHIVE:
+        if site.is_delete:
+            with suppress(OSError):
+                _throw_away(site)
         with suppress(OSError):
             with opened(outer := descend(archive, (key,))), suppress(FileNotFoundError):
                 site.syscalls.rmdir(outer, KEPT)
             site.syscalls.rmdir(archive, key)
+        return
+    if notes.way in (Way.MOVE, Way.RESPELL):
+        with suppress(OSError):
+            site.syscalls.rmdir(stage, brought_back(key))
         return
     if notes.staged is None or notes.file is None:
         return
@@ -131,3 +213,34 @@ def tidy(site: Site) -> None:
             kept = site.inode(archive, key)
             if kept is not None and kept == site.inode(folder, notes.entry):
                 site.syscalls.unlink(archive, key)
+
+
+def _throw_away(site: Site) -> None:
+    """Remove what a delete carried off, if it is what was shown; and what an earlier removal left.
+
+    It leaves the archive in one step and only here, so that whatever lies in the trash belongs to a delete whose
+    outcome is recorded, and whoever comes by may remove it.
+    """
+    with opened(room := descend(site.room.root, (ROOM,))):
+        with suppress(FileExistsError):
+            site.syscalls.mkdir(room, TRASH, PRIVATE)
+        with opened(trash := descend(room, (TRASH,))):
+            with suppress(FileNotFoundError), opened(inner := descend(site.room.archive, (site.key, KEPT))):
+                is_there = site.inode(inner, site.notes.entry) is not None
+                if is_there and site.displaced(inner, site.notes.entry) is None:
+                    site.syscalls.rename(site.room.archive, site.key, trash, site.key)
+            for name in site.syscalls.names(trash):
+                with suppress(OSError):
+                    _remove(site.syscalls, trash, name)
+
+
+def _remove(syscalls: Syscalls, folder_fd: int, name: str) -> None:
+    """Remove an entry with all that is in it, following nothing and entering no other filesystem. Raises OSError."""
+    if not stat.S_ISDIR(syscalls.stat(folder_fd, name).st_mode):
+        syscalls.unlink(folder_fd, name)
+        return
+    with opened(fd := descend(folder_fd, (name,))):
+        os.fchmod(fd, PRIVATE)
+        for below in syscalls.names(fd):
+            _remove(syscalls, fd, below)
+    syscalls.rmdir(folder_fd, name)

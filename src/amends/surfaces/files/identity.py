@@ -11,11 +11,12 @@ import errno
 import os
 import stat
 import unicodedata
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from amends.errors import TargetError
-from amends.surfaces.files.reason import why
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import Syscalls, why
 
 NAME_BYTES_MAX = 255  # what Linux filesystems take for one name
 PATH_BYTES_MAX = 4096  # PATH_MAX of Linux
@@ -63,6 +64,26 @@ def folds(syscalls: Syscalls, folder: str) -> bool:
         if name.swapcase() != name:
             return name.swapcase() not in syscalls.names(folder) and _is_same(syscalls, folder, name, name.swapcase())
     return False
+
+
+def folded(syscalls: Syscalls, top: str, names: Sequence[str]) -> str:
+    """Write the path of `names` below the folder `top` with one form for each that its folder takes in several.
+
+    A folder that this user may not list is taken for one that tells all spellings apart.
+    """
+    path = ""
+    for depth, name in enumerate(names):
+        is_folding = False
+        with suppress(PermissionError):
+            is_folding = folds(syscalls, "/".join((top.rstrip("/"), *names[:depth])) or "/")
+        path += f"/{fold(name) if is_folding else name}"
+    return path
+
+
+def is_listed(syscalls: Syscalls, folder: str, name: str) -> bool:
+    """Say whether an entry that is there by `name` has that name; only a folder that knows it by another is listed."""
+    others = {name.swapcase(), unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)} - {name}
+    return not any(_is_same(syscalls, folder, name, other) for other in others) or name in syscalls.names(folder)
 
 
 def real_folder(path: str, syscalls: Syscalls) -> str:
@@ -214,7 +235,7 @@ class _Walk:
                 aim = self.syscalls.readlink(folder, name)
                 if is_last and not self.follow:
                     raise TargetError(
-                        f"{self.spelling!r} is a symbolic link to {aim!r}; a link can't be archived",
+                        f"{self.spelling!r} is a symbolic link to {aim!r}, and links are left as they are",
                         hint="name the real file",
                     )
                 links += 1
@@ -236,12 +257,9 @@ class _Walk:
 
     def _real_name(self, folder: str, name: str, seen: os.stat_result) -> str:
         """Give the folder's own spelling of `name`; only a folder that answers for other spellings is listed."""
-        others = _spellings(name) - {name}
-        if not any(_is_same(self.syscalls, folder, name, other) for other in others):
+        if is_listed(self.syscalls, folder, name):
             return name
         names = self.syscalls.names(folder)
-        if name in names:
-            return name
         same = [other for other in names if fold(other) == fold(name) and _is_same(self.syscalls, folder, name, other)]
         if len(same) != 1:
             raise TargetError(
@@ -263,7 +281,3 @@ class _Walk:
                 hint="spell it with exactly the code points of the one that you mean",
             )
         return twins[0] if twins else None
-
-
-def _spellings(name: str) -> set[str]:
-    return {name.swapcase(), unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)}

@@ -1,8 +1,9 @@
 """The one step that lands a change, for each way of landing, and what its answer proves.
 
-Each landing is a single rename or link out of the private folder, so it happens whole or not at all, and leaves a trace
-there that `fence` reads: the staged entry is gone. `acknowledged` is said only when the kernel has answered and all
-names are durable (invariant 2); an fsync that fails is not tried again, since a second one may succeed falsely.
+Each landing is a single rename or link, so it happens whole or not at all, and leaves a trace that `fence` reads: the
+staged entry is gone, or the moved one has another ctime. Only a new spelling takes two renames. `acknowledged` is said
+only when the kernel has answered and all names are durable (invariant 2); an fsync that fails is not tried again,
+since a second one may succeed falsely.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from contextlib import suppress
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import descend, opened
 from amends.surfaces.files.site import SET_ASIDE, Site, never_sent
+from amends.surfaces.files.syscall import why
 
 KEPT = "kept"
 """The folder in `archive/KEY` that an archived file is renamed into."""
@@ -38,6 +39,8 @@ def send(site: Site) -> Answer:
                 return _replace(site, folder)
             case Way.ARCHIVE:
                 return _archive(site, folder)
+            case Way.MOVE | Way.RESPELL:
+                return _move(site, folder)
 
 
 def sending(key: str) -> str:
@@ -150,3 +153,24 @@ def _has_inner(site: Site) -> bool:
         return False
     except OSError:
         return True
+
+
+def _move(site: Site, folder: int) -> Answer:
+    notes, stage = site.notes, site.room.stage
+    try:
+        source = descend(site.room.root, notes.source[:-1])
+    except OSError as error:
+        return never_sent(why(error))
+    with opened(source):
+        into, name = (stage, site.key) if notes.way is Way.RESPELL else (folder, notes.entry)
+        try:
+            site.syscalls.rename_noreplace(source, notes.source[-1], into, name)
+        except OSError as error:
+            return site.refused(error, is_staged=True)
+        if notes.way is Way.RESPELL:
+            # In one step it would be refused, or be answered with success and do nothing.
+            try:
+                site.syscalls.rename_noreplace(stage, site.key, folder, notes.entry)
+            except OSError as error:
+                return site.unproven(why(error), is_quiescent=False)
+        return _durable(site, folder, source, note=site.moved(folder))

@@ -10,17 +10,23 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from amends.contract.guarantee import Compare, Fence, Guarantee, Receipt, Version
 from amends.errors import TargetError
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import opened
-from amends.surfaces.files.syscall import BTRFS, EXT, F2FS, NETWORK, OVERLAY, TMPFS, XFS, Syscalls
+from amends.surfaces.files.syscall import BTRFS, EXT, F2FS, NETWORK, OVERLAY, TMPFS, XFS, Syscalls, why
 
 _KNOWS_BOTH_FLAGS = frozenset({EXT, XFS, BTRFS, TMPFS, F2FS, OVERLAY})
+
+_MARKS_A_RENAME = _KNOWS_BOTH_FLAGS - {OVERLAY}
+"""Where a renamed entry keeps its inode and gets a new ctime. An overlay may copy it first, to a new inode."""
+
+PROBE_S_MAX = 0.05
+"""Some ticks of the slowest clock that kernels stamp files by (100 a second)."""
 
 
 class Way(StrEnum):
@@ -36,14 +42,22 @@ class Way(StrEnum):
     """The target gets a second name in the archive, then the staged file is renamed over it."""
     ARCHIVE = "archive"
     """The target is renamed into a folder that was made for it."""
+    MOVE = "move"
+    """The source itself is renamed to a name that must be free."""
+    RESPELL = "respell"
+    """The source is renamed to another spelling that its folder takes for the same name, by way of the stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a root's filesystem offers. `network` names its kind where another machine answers."""
+    """What a root's filesystem offers. `network` names its kind where another machine answers.
+
+    `marks_a_rename`: a renamed entry can be told from one that was never touched, and from a later one in its place.
+    """
 
     has_flags: bool
     network: str | None = None
+    marks_a_rename: bool = False
 
     def appearing(self) -> Way:
         """Give the way in which something new lands."""
@@ -57,6 +71,9 @@ class Means:
         """Say what may be promised."""
         if self.network is not None:
             return Guarantee(Receipt.SEPARATE, Compare.RACY, Version.CAN_REPEAT, Fence.VOID)
+        if way in (Way.MOVE, Way.RESPELL):
+            receipt = Receipt.SAME_STEP if self.marks_a_rename else Receipt.NONE
+            return Guarantee(receipt, Compare.RACY, Version.CAN_REPEAT, Fence.KILL)
         compare = Compare.ATOMIC if way in (Way.NOREPLACE, Way.LINK) else Compare.RACY
         receipt = Receipt.SEPARATE if way is Way.LINK else Receipt.SAME_STEP
         return Guarantee(receipt, compare, Version.CAN_REPEAT, Fence.VOID)
@@ -67,7 +84,9 @@ def means_of(syscalls: Syscalls, root_fd: int) -> Means:
     number = syscalls.filesystem(root_fd)
     if number in NETWORK:
         return Means(has_flags=False, network=NETWORK[number])
-    return Means(has_flags=number in _KNOWS_BOTH_FLAGS and _has_renameat2(syscalls, root_fd))
+    has_flags = number in _KNOWS_BOTH_FLAGS and _has_renameat2(syscalls, root_fd)
+    marks_a_rename = has_flags and number in _MARKS_A_RENAME and syscalls.born_ns(root_fd, ".") is not None
+    return Means(has_flags, marks_a_rename=marks_a_rename)
 
 
 def _has_renameat2(syscalls: Syscalls, root_fd: int) -> bool:
@@ -79,7 +98,7 @@ def _has_renameat2(syscalls: Syscalls, root_fd: int) -> bool:
     return False
 
 
-def prove(syscalls: Syscalls, stage_fd: int, way: Way) -> None:
+def prove(syscalls: Syscalls, stage_fd: int, way: Way, means: Means) -> None:
     """Try `way` on two empty files in the staging folder. Raises TargetError if it does not do what it must."""
     one, two, three = (f"probe.{secrets.token_hex(8)}" for _ in range(3))
     try:
@@ -89,6 +108,8 @@ def prove(syscalls: Syscalls, stage_fd: int, way: Way) -> None:
                 with opened(os.open(name, flags, 0o600, dir_fd=stage_fd)):
                     pass
             holds = _tried(syscalls, stage_fd, way, (one, two, three))
+            if way in (Way.MOVE, Way.RESPELL) and means.marks_a_rename:
+                holds = holds and _marked(syscalls, stage_fd, three, one)
         except OSError as error:
             raise TargetError(
                 f"nothing can be written to this folder safely: {why(error)}",
@@ -114,7 +135,7 @@ def _tried(syscalls: Syscalls, fd: int, way: Way, names: tuple[str, str, str]) -
     if way is Way.ARCHIVE:
         syscalls.rename(fd, one, fd, free)
         return syscalls.stat(fd, free).st_ino == first
-    step = syscalls.rename_noreplace if way is Way.NOREPLACE else syscalls.link
+    step = syscalls.link if way in (Way.LINK, Way.REPLACE) else syscalls.rename_noreplace
     with suppress(FileExistsError):
         step(fd, one, fd, two)
         return False
@@ -123,3 +144,20 @@ def _tried(syscalls: Syscalls, fd: int, way: Way, names: tuple[str, str, str]) -
         syscalls.rename(fd, one, fd, two)
         return syscalls.stat(fd, two).st_ino == first == syscalls.stat(fd, free).st_ino
     return syscalls.stat(fd, free).st_ino == first
+
+
+def _marked(syscalls: Syscalls, fd: int, name: str, free: str) -> bool:
+    """Rename to and fro until the ctime shows it, which may take a tick; inode and birth must stay the same."""
+    first, born = syscalls.stat(fd, name), syscalls.born_ns(fd, name)
+    deadline = time.monotonic() + PROBE_S_MAX
+    while born is not None:
+        syscalls.rename_noreplace(fd, name, fd, free)
+        name, free = free, name
+        now = syscalls.stat(fd, name)
+        if now.st_ino != first.st_ino or syscalls.born_ns(fd, name) != born:
+            return False
+        if now.st_ctime_ns != first.st_ctime_ns:
+            return True
+        if time.monotonic() > deadline:
+            return False
+    return False

@@ -7,6 +7,7 @@ name, with the reason and the next step.
 from __future__ import annotations
 
 import os
+import stat
 
 from amends.contract.operation import ABSENT, Fact, Json, Observation, Operation, OperationKind, Presence
 from amends.errors import DocumentError, PayloadError, TargetError
@@ -14,9 +15,10 @@ from amends.ports import Blobs, Plan, WriteRequest
 from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, Content, from_fields, from_local_file, mode_from, put
 from amends.surfaces.files.identity import Entry
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.reason import why
+from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.snapshot import Snapshot
+from amends.surfaces.files.syscall import why
 
 _WRITTEN = frozenset({"text", "base64", "mode"})
 _FIELDS = {
@@ -24,33 +26,24 @@ _FIELDS = {
     OperationKind.EDIT: _WRITTEN,
     OperationKind.UPLOAD: frozenset({"mode"}),
     OperationKind.ARCHIVE: frozenset[str](),
+    OperationKind.DELETE: frozenset[str](),
 }
-"""The kinds that files know, and what a request of each may say."""
+"""What a request of each kind may say."""
 
-_NOT_YET = {
-    OperationKind.MOVE: "moved",
-    OperationKind.RENAME: "renamed",
-    OperationKind.DELETE: "deleted",
-}
+_TAKES_AWAY = (OperationKind.ARCHIVE, OperationKind.DELETE)
 
 
 def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     """Plan `request`."""
     kind = request.kind
-    if kind in _NOT_YET:
-        raise TargetError(
-            f"files can't be {_NOT_YET[kind]} through Amends yet",
-            hint="archive the file, and create it at its new place"
-            if kind is not OperationKind.DELETE
-            else "archive it",
-        )
-    entry = root.find(request.key, follow=kind is not OperationKind.ARCHIVE)
+    takes_away = kind in _TAKES_AWAY
+    entry = root.find(request.key, follow=not takes_away)
     target = root.target(entry.parts)
-    found = root.take(entry.parts)
+    found = root.take(entry.parts, takes_folders=takes_away)
     check_readable(target, found.seen)
-    if kind is OperationKind.ARCHIVE:
+    if takes_away:
         from_fields(request, blobs, allowed=_FIELDS[kind])
-        return archive_plan(root, target, found.seen, warnings=_archive_warnings(target, entry, found))
+        return away_plan(root, kind, target, found.seen, warnings=_away_warnings(kind, target, entry, found))
     is_there = found.seen.presence is Presence.PRESENT
     if kind is OperationKind.EDIT and not is_there:
         raise TargetError(
@@ -79,11 +72,46 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     )
 
 
-def archive_plan(root: Root, target: str, shown: Observation, *, warnings: tuple[str, ...]) -> Plan:
-    """Plan that nothing is at `target` any more."""
-    operation = Operation(OperationKind.ARCHIVE, target, (Fact(target, "content", ABSENT),))
+def replan(root: Root, plan: Plan) -> Plan:
+    """Plan what `plan` wants against what is there now; what was to be made is edited if something is there by now."""
+    operation, payload = plan.operation, plan.payload
+    target = operation.target
+    parts = root.parts(target)
+    check_owner(root.path, parts, journal_id=root.journal_id)
+    found = root.take(parts, takes_folders=operation.kind in _TAKES_AWAY)
+    check_readable(target, found.seen)
+    if operation.kind in _TAKES_AWAY:
+        return away_plan(root, operation.kind, target, found.seen, warnings=())
+    is_there = found.seen.presence is Presence.PRESENT
+    means = root.means()
+    way = means.replacing() if is_there else means.appearing()
+    if way in (Way.EXCHANGE, Way.REPLACE):
+        check_single_name(target, found.stat)
+    kind = operation.kind
+    if kind is not OperationKind.UPLOAD:
+        kind = OperationKind.EDIT if is_there else OperationKind.CREATE
+    content = Content(payload["content"], payload["size"])
+    return write_plan(
+        root,
+        kind,
+        target,
+        found.seen,
+        content=content,
+        mode=payload["mode"],
+        way=way,
+        warnings=(),
+        like=payload.get("like"),
+    )
+
+
+def away_plan(root: Root, kind: OperationKind, target: str, shown: Observation, *, warnings: tuple[str, ...]) -> Plan:
+    """Plan that nothing is at `target` any more: an archive keeps what was there, a delete nothing."""
+    operation = Operation(kind, target, (Fact(target, "content", ABSENT),))
     payload: dict[str, Json] = {"way": str(Way.ARCHIVE)}
-    return Plan(operation, payload, shown, root.means().guarantee(Way.ARCHIVE), undoable=True, warnings=warnings)
+    is_kept = kind is OperationKind.ARCHIVE
+    if not is_kept:
+        warnings = ("This keeps nothing, and can't be undone.", *warnings)
+    return Plan(operation, payload, shown, root.means().guarantee(Way.ARCHIVE), undoable=is_kept, warnings=warnings)
 
 
 def write_plan(
@@ -119,9 +147,9 @@ def check_readable(target: str, seen: Observation) -> None:
 
 def check_single_name(target: str, entry: os.stat_result | None) -> None:
     """Refuse to replace one of several names of a file: the others would keep the old bytes."""
-    if entry is not None and entry.st_nlink > 1:
+    if names := names_told(target, entry):
         raise TargetError(
-            f"{target} has {entry.st_nlink} names; replacing it would split them",
+            f"{names}; replacing it would split them",
             hint="remove the other names (hard links) first, or archive this one and create it anew",
         )
 
@@ -156,13 +184,20 @@ def _current(root: Root, entry: Entry, seen: Observation, blobs: Blobs) -> Conte
     return content
 
 
-def _archive_warnings(target: str, entry: Entry, found: Snapshot) -> tuple[str, ...]:
+def _away_warnings(kind: OperationKind, target: str, entry: Entry, found: Snapshot) -> tuple[str, ...]:
     warnings = []
-    if found.stat is not None and found.stat.st_nlink > 1:
-        warnings.append(f"{target} has {found.stat.st_nlink} names; only this one is archived, the others stay.")
+    if names := names_told(target, found.stat):
+        warnings.append(f"{names}; only this one is {kind}d, the others stay.")
     if entry.twin is not None and found.seen.presence is Presence.ABSENT:
         warnings.append(f"Nothing is at {target}; there is a file that looks the same, spelled {entry.twin!a}.")
     return tuple(warnings)
+
+
+def names_told(target: str, entry: os.stat_result | None) -> str | None:
+    """Say that a file has several names, if it has."""
+    if entry is None or stat.S_ISDIR(entry.st_mode) or entry.st_nlink == 1:
+        return None
+    return f"{target} has {entry.st_nlink} names"
 
 
 def _write_warnings(root: Root, request: WriteRequest, entry: Entry, found: Snapshot) -> tuple[str, ...]:

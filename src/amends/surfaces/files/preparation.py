@@ -1,7 +1,7 @@
 """All that can be done before the intent: the room made, the bytes staged, the claims named.
 
-The target is not touched. Two spellings, two hard links, two surfaces with nested roots and two bind mounts of one
-place take the same claim, because claims are made of inodes and of names in a folder, not of paths (invariant 19).
+The target is not touched, nor the source of a move. The notes that come out of here are all that `send` and `fence`
+go by.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import re
 import stat
 from collections.abc import Sequence
 
-from amends.contract.operation import Claim, Presence
+from amends.contract.operation import Presence
 from amends.errors import TargetError
 from amends.ports import Attempt, Blobs, Prepared
-from amends.surfaces.files.identity import ROOM, fold, folds
+from amends.surfaces.files.claim import claims
+from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.landing import KEPT
 from amends.surfaces.files.means import Means, Way, means_of, prove
-from amends.surfaces.files.notes import Notes
 from amends.surfaces.files.planning import check_single_name
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, descend_far, make_room, opened
 from amends.surfaces.files.root import Root
+from amends.surfaces.files.site import Notes
 from amends.surfaces.files.snapshot import kind_of
 from amends.surfaces.files.stage import Like, stage_entry
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import Syscalls, why
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,200}")  # it becomes a file name, with a suffix
 
@@ -52,12 +52,13 @@ def prepare(root: Root, attempt: Attempt, blobs: Blobs, *, proven: set[Way]) -> 
 
 def _checked(root: Root, room: Room, way: Way, proven: set[Way]) -> Means:
     means = means_of(root.syscalls, room.root)
-    if way not in (means.appearing(), means.replacing(), Way.ARCHIVE):
+    moving = (Way.MOVE, Way.RESPELL) if means.has_flags else ()
+    if way not in (means.appearing(), means.replacing(), Way.ARCHIVE, *moving):
         raise TargetError(
             f"the filesystem of {root.path} is no longer what it was when this was planned", hint="propose it again"
         )
     if way not in proven:
-        prove(root.syscalls, room.stage, way)
+        prove(root.syscalls, room.stage, way, means)
         proven.add(way)
     return means
 
@@ -79,7 +80,8 @@ def _prepare(
     if inside and way is not Way.NOREPLACE:
         raise TargetError(f"the folder of {target} is not there any more", hint="look again, then propose it anew")
     found = None if inside else _stat(root, folder, parts[depth])
-    claims = _claims(root, folder, parts[: depth + 1], found, is_subtree=bool(inside))
+    if way in (Way.MOVE, Way.RESPELL):
+        return _prepare_move(root, room, attempt, parts=parts)
     like = None
     staged = file = None
     if way is Way.ARCHIVE:
@@ -119,7 +121,35 @@ def _prepare(
         file=file,
         is_network=means.network is not None,
     )
-    return Prepared(notes.to_json(), claims)
+    is_tree = bool(inside) or (found is not None and stat.S_ISDIR(found.st_mode))
+    return Prepared(notes.to_json(), claims(root, parts[: depth + 1], found, is_tree=is_tree))
+
+
+def _prepare_move(root: Root, room: Room, attempt: Attempt, *, parts: Sequence[str]) -> Prepared:
+    operation = attempt.operation
+    place = attempt.payload.get("from")
+    source = root.parts(str(operation.source)) if place is None else (ROOM, *place)
+    check_owner(root.path, source, journal_id=root.journal_id)
+    with opened(above := descend(room.root, source[:-1])):
+        found = root.syscalls.stat(above, source[-1])
+        born_ns = root.syscalls.born_ns(above, source[-1])
+    if found.st_dev != os.fstat(room.root).st_dev or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise TargetError(
+            f"{operation.source} is {kind_of(found.st_mode)} now", hint="look again, then propose it anew"
+        )
+    notes = Notes(
+        way=Way(attempt.payload["way"]),
+        folder=tuple(parts[:-1]),
+        entry=parts[-1],
+        room=room.inodes,
+        staged=found.st_ino,
+        source=tuple(source),
+        born_ns=born_ns,
+        changed_ns=found.st_ctime_ns,
+    )
+    is_tree = stat.S_ISDIR(found.st_mode)
+    both = (*claims(root, source, found, is_tree=is_tree), *claims(root, parts, None, is_tree=is_tree))
+    return Prepared(notes.to_json(), tuple(dict.fromkeys(both)))
 
 
 def _stat(root: Root, folder: int, name: str) -> os.stat_result | None:
@@ -136,14 +166,3 @@ def _like(syscalls: Syscalls, top: int, parts: Sequence[str]) -> Like | None:
             return Like(fd)
     except FileNotFoundError:
         return None
-
-
-def _claims(
-    root: Root, folder: int, parts: Sequence[str], found: os.stat_result | None, *, is_subtree: bool
-) -> tuple[Claim, ...]:
-    above = os.fstat(folder)
-    name = fold(parts[-1]) if folds(root.syscalls, root.whole(parts[:-1])) else parts[-1]
-    claims = [Claim(f"entry:{above.st_dev}:{above.st_ino}/{name}", subtree=is_subtree)]
-    if found is not None:
-        claims.append(Claim(f"inode:{found.st_dev}:{found.st_ino}"))
-    return tuple(claims)

@@ -11,8 +11,9 @@ import hashlib
 import os
 
 from amends.contract.message import printable
-from amends.contract.operation import OperationKind, Presence
+from amends.contract.operation import Observation, OperationKind, Presence
 from amends.ports import Blobs, Plan
+from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.root import Root
 
 PREVIEW_BYTES_MAX = 256 * 1024
@@ -25,11 +26,21 @@ PREVIEW_LINES_MAX = 200
 def preview(root: Root, plan: Plan, blobs: Blobs) -> str:
     """Show `plan` as a unified diff with the mode changes, or in a sentence. Never raises for what can't be read."""
     shown, operation = plan.shown, plan.operation
-    if not root.take(root.parts(operation.target)).seen.same_as(shown):
+    looks = [(operation.target, shown)]
+    if operation.source is not None and plan.shown_source is not None:
+        looks.append((operation.source, plan.shown_source))
+    if not all(root.take(root.parts(target)).seen.same_as(seen) for target, seen in looks):
         return "It is no longer as it was when this was planned; a confirmation now would be refused as stale."
     size = shown.fields.get("size", 0)
     if operation.kind is OperationKind.ARCHIVE:
-        return f"Sets aside the file of {size} bytes, {shown.fields.get('content')}."
+        return f"Sets aside {_what(shown)}."
+    if operation.kind is OperationKind.DELETE:
+        return f"Removes {_what(shown)} for good."
+    if plan.shown_source is not None:
+        what = _what(plan.shown_source)
+        return f"Takes {what} from {printable(str(operation.source))} to {printable(operation.target)}."
+    if "from" in plan.payload:
+        return f"Brings back the folder that is kept at {printable(root.whole((ROOM, *plan.payload['from'])))}."
     lines: list[str] = []
     mode = plan.payload.get("mode")
     if mode is not None and mode != shown.fields.get("mode"):
@@ -44,6 +55,13 @@ def preview(root: Root, plan: Plan, blobs: Blobs) -> str:
         left_out = len(lines) - PREVIEW_LINES_MAX
         lines = [*lines[:PREVIEW_LINES_MAX], f"({left_out} more lines)"]
     return "\n".join(lines)
+
+
+def _what(seen: Observation) -> str:
+    fields = seen.fields
+    if "tree" in fields:
+        return f"the folder with {fields['entries']} entries, {fields['tree']}"
+    return f"the file of {fields.get('size', 0)} bytes, {fields.get('content')}"
 
 
 def _diff(old: bytes, new: bytes) -> list[str]:

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from amends.errors import OwnershipError
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.reason import why
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import Syscalls, why
 
 PRIVATE = 0o700
 OWNER_BYTES_MAX = 4096  # an id has some 40

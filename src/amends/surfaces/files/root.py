@@ -16,12 +16,11 @@ from pathlib import Path
 from amends.errors import TargetError
 from amends.ports import Clock
 from amends.surfaces.files.content import Progress
-from amends.surfaces.files.identity import ROOM, Entry, identify, real_folder
+from amends.surfaces.files.identity import ROOM, Entry, folded, identify, is_listed, real_folder
 from amends.surfaces.files.means import Means, means_of
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import check_owner, descend, descend_far, open_root, opened
 from amends.surfaces.files.snapshot import Snapshot, absent, take, unreadable
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import Syscalls, why
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,11 @@ class Root:
                 f"the folder {self.folder} of surface {self.surface} can't be opened: {why(error)}",
                 hint=f"make it, or correct the settings of {self.surface}",
             ) from error
+
+    @cached_property
+    def place(self) -> str:
+        """The real path, with one form for each name that its folder takes in several; empty for `/`."""
+        return folded(self.syscalls, "/", [name for name in self.path.split("/") if name])
 
     def find(self, spelling: str, *, follow: bool) -> Entry:
         """Say which entry `spelling` means. Raises TargetError or OwnershipError."""
@@ -70,8 +74,11 @@ class Root:
         """Write the whole path of something below the root, for people and for looking."""
         return "/".join((self.path.rstrip("/"), *parts))
 
-    def take(self, parts: Sequence[str]) -> Snapshot:
-        """Read the file at `parts` afresh, without following any link."""
+    def take(self, parts: Sequence[str], *, takes_folders: bool = True) -> Snapshot:
+        """Read what is at `parts` afresh, without following any link. `takes_folders`: also as a whole folder.
+
+        Where a folder takes spellings for one name, only the one that it lists is there.
+        """
         at_ms = self.clock.now_ms()
         try:
             with opened(root_fd := open_root(self.path)):
@@ -81,7 +88,18 @@ class Root:
         with opened(folder):
             if depth < len(parts) - 1:
                 return Snapshot(absent(at_ms))
-            return take(self.syscalls, folder, parts[-1], at_ms=at_ms)
+            taken = take(self.syscalls, folder, parts[-1], at_ms=at_ms, takes_folders=takes_folders)
+        if taken.stat is not None and not is_listed(self.syscalls, self.whole(parts[:-1]), parts[-1]):
+            return Snapshot(absent(at_ms))
+        return taken
+
+    def has_folder(self, parts: Sequence[str]) -> bool:
+        """Say whether there is a folder at `parts` that can be opened."""
+        try:
+            with opened(root_fd := open_root(self.path)), opened(descend(root_fd, parts)):
+                return True
+        except OSError:
+            return False
 
     @contextmanager
     def reading(self, parts: Sequence[str]) -> Iterator[int]:

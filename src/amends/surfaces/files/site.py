@@ -1,4 +1,4 @@
-"""One attempt at its place: the open room, the notes, and what can be said of it when something goes wrong.
+"""One attempt at its place: the recorded notes, the open room, and what can be said of it when something goes wrong.
 
 The answers made here are the only ones that `landing` and `fence` give, so that the words for one fact are the same
 wherever it is found out.
@@ -10,15 +10,13 @@ import errno
 import shlex
 from dataclasses import dataclass
 
-from amends.contract.operation import Observation, Presence
+from amends.contract.operation import Json, OperationKind, Presence
 from amends.contract.outcome import Evidence
-from amends.ports import Answer
+from amends.ports import Answer, Attempt
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.notes import Notes
-from amends.surfaces.files.reason import REFUSALS, why
 from amends.surfaces.files.room import Room, descend, opened
 from amends.surfaces.files.snapshot import take
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.syscall import REFUSALS, Syscalls, why
 
 SET_ASIDE = "it was set aside before it could land"
 
@@ -29,18 +27,88 @@ def never_sent(reason: str) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Notes:
+    """What `prepare` writes down with the intent, and all that `send`, `fence` and `tidy` know of an attempt's place.
+
+    `entry` in the existing folder `folder` is the name that appears, is exchanged or goes. Where folders are made on
+    the way, it is the topmost of them and `inside` is the rest of the path. `staged` is the inode of what lands, which
+    it keeps wherever it is renamed to, and `file` that of the file in it. `room` holds the inodes of the staging folder
+    and the archive, outside of which the others mean nothing. Of a move, `source` is where it is, from the root,
+    `born_ns` tells its inode from a later one of that number, and `changed_ns` is its ctime, which a rename sets.
+    """
+
+    way: Way
+    folder: tuple[str, ...]
+    entry: str
+    room: tuple[int, int]
+    inside: tuple[str, ...] = ()
+    staged: int | None = None
+    file: int | None = None
+    is_network: bool = False
+    source: tuple[str, ...] = ()
+    born_ns: int | None = None
+    changed_ns: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """Write them for the journal."""
+        return {
+            "way": str(self.way),
+            "folder": list(self.folder),
+            "entry": self.entry,
+            "inside": list(self.inside),
+            "room": list(self.room),
+            "staged": self.staged,
+            "file": self.file,
+            "is_network": self.is_network,
+            "source": list(self.source),
+            "born_ns": self.born_ns,
+            "changed_ns": self.changed_ns,
+        }
+
+    @classmethod
+    def from_json(cls, notes: dict[str, Json]) -> Notes:
+        """Read them back. Raises KeyError, TypeError or ValueError for what `to_json` did not write."""
+        stage, archive = (int(inode) for inode in notes["room"])
+        return cls(
+            way=Way(notes["way"]),
+            folder=tuple(map(str, notes["folder"])),
+            entry=str(notes["entry"]),
+            inside=tuple(map(str, notes["inside"])),
+            room=(stage, archive),
+            staged=_number(notes["staged"]),
+            file=_number(notes["file"]),
+            is_network=bool(notes["is_network"]),
+            source=tuple(map(str, notes["source"])),
+            born_ns=_number(notes["born_ns"]),
+            changed_ns=_number(notes["changed_ns"]),
+        )
+
+
+def _number(value: Json) -> int | None:
+    return None if value is None else int(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """What the steps of one attempt work on. `path` and `kept` are whole paths, for people."""
+    """What the steps of one attempt work on. `path`, `source_path` and `kept` are whole paths, for people."""
 
     syscalls: Syscalls
     room: Room
-    key: str
+    attempt: Attempt
     notes: Notes
-    target: str
     path: str
+    source_path: str
     kept: str
-    before: Observation
-    content: str | None
+
+    @property
+    def key(self) -> str:
+        """The idempotency key, which names what is in the room."""
+        return self.attempt.key
+
+    @property
+    def is_delete(self) -> bool:
+        """Say whether what was carried off is not to be kept."""
+        return self.attempt.operation.kind is OperationKind.DELETE
 
     def inode(self, folder_fd: int, name: str) -> int | None:
         """Give the inode of an entry, None if there is none. Raises OSError if that can't be told."""
@@ -62,7 +130,10 @@ class Site:
         path = shlex.quote(self.path)
         if self.notes.way is Way.ARCHIVE:
             return f"see whether {path} is still there, and whether {shlex.quote(self.kept)} holds it"
-        return f"run sha256sum {path} and see whether it shows {(self.content or '').removeprefix('sha256:')}"
+        if self.notes.way in (Way.MOVE, Way.RESPELL):
+            return f"see whether {shlex.quote(self.source_path)} is still there, or {path} instead"
+        content = str(self.attempt.payload.get("content", ""))
+        return f"run sha256sum {path} and see whether it shows {content.removeprefix('sha256:')}"
 
     def unproven(self, reason: str, *, is_quiescent: bool) -> Answer:
         """It may have landed."""
@@ -87,9 +158,19 @@ class Site:
             )
         if seen.presence is Presence.ABSENT:
             return f"What was displaced is no longer at {self.kept}."
-        if all(seen.fields[name] == self.before.fields.get(name) for name in ("content", "mode")):
+        if seen.same_as(self.attempt.before):
             return None
         return (
-            f"Somebody else changed {self.target} in the same moment; "
+            f"Somebody else changed {self.attempt.operation.target} in the same moment; "
             f"what they wrote was displaced and is kept at {self.kept}."
+        )
+
+    def moved(self, folder_fd: int) -> str | None:
+        """Compare what was moved with what was to be at the target, and give the sentence for a difference."""
+        seen = take(self.syscalls, folder_fd, self.notes.entry).seen
+        operation = self.attempt.operation
+        if all(fact.holds(seen) for fact in operation.postcondition if fact.target == operation.target):
+            return None
+        return (
+            f"Somebody else changed it in the same moment; what they wrote was moved too and is at {operation.target}."
         )

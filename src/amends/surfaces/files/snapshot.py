@@ -1,8 +1,9 @@
-"""What one fresh read of a file shows: its digest and its mode, or why it can't be read.
+"""What one fresh read shows: of a file its digest and its mode, of a folder one digest over all that is in it.
 
-The bytes come from one descriptor that was opened without following a link, and count only if the file was the same
-before and after they were read. The version is made of content and mode, so it can repeat: a file that was changed and
-changed back looks unchanged.
+Bytes come from one descriptor that was opened without following a link, and count only if the file was the same
+before and after they were read; so do the names in a folder. The version is made of content and mode, so it can
+repeat: a file that was changed and changed back looks unchanged. A link in a folder is a name and its aim, never what
+it leads to.
 """
 
 from __future__ import annotations
@@ -13,11 +14,18 @@ import stat
 from dataclasses import dataclass
 
 from amends.contract.operation import Observation, Presence
-from amends.surfaces.files.reason import why
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.identity import ROOM, fold
+from amends.surfaces.files.room import descend
+from amends.surfaces.files.syscall import Syscalls, why
 
 CHUNK_BYTES = 1024 * 1024  # memory stays flat, and fewer calls would not be faster
 READS_MAX = 3  # a file that changes during three reads in a row is being written now
+
+TREE_ENTRIES_MAX = 10_000
+"""A folder is read whole at each look, which must not take more than seconds; a larger one is another tool's job."""
+
+TREE_DEPTH_MAX = 100
+"""Each level keeps a folder open while it is read; a process may have some 1024 files open."""
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -67,24 +75,30 @@ def unreadable(detail: str, at_ms: int | None = None) -> Observation:
     return Observation(Presence.UNREADABLE, detail=detail, at_ms=at_ms)
 
 
-def take(syscalls: Syscalls, folder_fd: int, name: str, *, at_ms: int | None = None) -> Snapshot:
-    """Read the entry `name` of an open folder. Never raises: what can't be read is unreadable, with the reason."""
+def take(
+    syscalls: Syscalls, folder_fd: int, name: str, *, at_ms: int | None = None, takes_folders: bool = True
+) -> Snapshot:
+    """Read the entry `name` of an open folder. Never raises: what can't be read is unreadable, with the reason.
+
+    `takes_folders`: a folder is read as a tree; else it is no file, and so unreadable.
+    """
     try:
         entry = syscalls.stat(folder_fd, name)
     except FileNotFoundError:
         return Snapshot(absent(at_ms))
     except OSError as error:
         return Snapshot(unreadable(why(error), at_ms))
-    if not stat.S_ISREG(entry.st_mode):
+    is_tree = stat.S_ISDIR(entry.st_mode) and takes_folders
+    if not stat.S_ISREG(entry.st_mode) and not is_tree:
         return Snapshot(unreadable(f"it is {kind_of(entry.st_mode)}", at_ms), entry)
     try:
-        fd = syscalls.open(folder_fd, name)
+        fd = descend(folder_fd, (name,)) if is_tree else syscalls.open(folder_fd, name)
     except FileNotFoundError:
         return Snapshot(absent(at_ms))
     except OSError as error:
         return Snapshot(unreadable(why(error), at_ms), entry)
     try:
-        return _read(fd, at_ms)
+        return _read_tree(syscalls, fd, at_ms) if is_tree else _read(fd, at_ms)
     except OSError as error:
         return Snapshot(unreadable(why(error), at_ms), entry)
     finally:
@@ -107,3 +121,71 @@ def _read(fd: int, at_ms: int | None) -> Snapshot:
             seen = Observation(Presence.PRESENT, version=f"{content}/{mode}", fields=fields, at_ms=at_ms)
             return Snapshot(seen, before)
     return Snapshot(unreadable(f"it changed during each of {READS_MAX} reads", at_ms), os.fstat(fd))
+
+
+class _UnreadableError(Exception):
+    """A tree can't be taken, and why."""
+
+
+class _TornError(Exception):
+    """A folder changed while it was read."""
+
+
+def _read_tree(syscalls: Syscalls, fd: int, at_ms: int | None) -> Snapshot:
+    """Read a whole folder, again if it changed meanwhile."""
+    for _ in range(READS_MAX):
+        before = os.fstat(fd)
+        rows: dict[bytes, bytes] = {}
+        try:
+            _walk(syscalls, fd, b"", rows, depth=0)
+        except _UnreadableError as error:
+            return Snapshot(unreadable(str(error), at_ms), before)
+        except (_TornError, FileNotFoundError):
+            continue
+        whole = b"".join(path + b"\0" + rows[path] for path in sorted(rows))
+        tree = f"sha256:{hashlib.sha256(whole).hexdigest()}"
+        fields = {"tree": tree, "entries": len(rows) - 1}
+        seen = Observation(Presence.PRESENT, version=tree, fields=fields, at_ms=at_ms)
+        return Snapshot(seen, before)
+    return Snapshot(unreadable(f"it changed during each of {READS_MAX} reads", at_ms), os.fstat(fd))
+
+
+def _walk(syscalls: Syscalls, fd: int, path: bytes, rows: dict[bytes, bytes], *, depth: int) -> None:
+    """Note an open folder, and all below it, in `rows`: by its path, what it is, in words that end in NUL."""
+    told = os.fsdecode(path) or "it"
+    if depth > TREE_DEPTH_MAX:
+        raise _UnreadableError(f"it is more than {TREE_DEPTH_MAX} folders deep")
+    before = os.fstat(fd)
+    rows[path] = _row("folder", octal(before.st_mode))
+    for name in syscalls.names(fd):
+        below = path + b"/" + os.fsencode(name) if path else os.fsencode(name)
+        if len(rows) > TREE_ENTRIES_MAX:
+            raise _UnreadableError(f"it holds more than {TREE_ENTRIES_MAX} entries")
+        if fold(name) == ROOM:
+            raise _UnreadableError(f"{told} holds {name}, where Amends keeps what it needs for undo")
+        entry = syscalls.stat(fd, name)
+        if entry.st_dev != before.st_dev:
+            raise _UnreadableError(f"{os.fsdecode(below)} is on another filesystem")
+        if stat.S_ISDIR(entry.st_mode):
+            deeper = descend(fd, (name,))
+            try:
+                _walk(syscalls, deeper, below, rows, depth=depth + 1)
+            finally:
+                os.close(deeper)
+        elif stat.S_ISREG(entry.st_mode):
+            seen = take(syscalls, fd, name, takes_folders=False).seen
+            if seen.presence is Presence.ABSENT:
+                raise _TornError
+            if seen.presence is Presence.UNREADABLE:
+                raise _UnreadableError(f"{os.fsdecode(below)} can't be read: {seen.detail}")
+            rows[below] = _row("file", seen.fields["mode"], seen.fields["content"])
+        elif stat.S_ISLNK(entry.st_mode):
+            rows[below] = _row("link", os.readlink(name, dir_fd=fd))
+        else:
+            rows[below] = _row(kind_of(entry.st_mode), octal(entry.st_mode), str(entry.st_rdev))
+    if not is_unchanged(before, os.fstat(fd)):
+        raise _TornError
+
+
+def _row(*what: str) -> bytes:
+    return b"".join(os.fsencode(part) + b"\0" for part in what) + b"\0"

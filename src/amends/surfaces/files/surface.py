@@ -14,16 +14,14 @@ from amends.contract.operation import Observation
 from amends.contract.outcome import Evidence
 from amends.contract.proposal import WriteProposal
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
-from amends.surfaces.files import fence, landing, planning, preparation, preview, undo
+from amends.surfaces.files import fence, landing, move, planning, preparation, preview, undo
 from amends.surfaces.files.content import Progress
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.notes import Notes
-from amends.surfaces.files.reason import why
 from amends.surfaces.files.room import open_room, open_root, opened
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Site, never_sent
-from amends.surfaces.files.syscall import Syscalls
+from amends.surfaces.files.site import Notes, Site, never_sent
+from amends.surfaces.files.syscall import Syscalls, why
 
 
 class Files:
@@ -53,7 +51,16 @@ class Files:
 
     def plan(self, request: WriteRequest, blobs: Blobs) -> Plan:
         """Identify the target, read it, and keep the payload's bytes in `blobs`. Changes nothing."""
+        if request.kind in move.KINDS:
+            return move.plan(self._root, request, blobs)
         return planning.plan(self._root, request, blobs)
+
+    def replan(self, plan: Plan, blobs: Blobs) -> Plan:
+        """Plan what `plan` wants once more, against what is there now. Its bytes are kept already."""
+        del blobs
+        if Way(plan.payload["way"]) in (Way.MOVE, Way.RESPELL):
+            return move.replan(self._root, plan)
+        return planning.replan(self._root, plan)
 
     def plan_undo(self, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
         """Plan the write that restores `proposal.restores`, from what the reversed attempt displaced."""
@@ -80,7 +87,7 @@ class Files:
         with opened(site.room.root, site.room.stage, site.room.archive):
             return landing.send(site)
 
-    def fence(self, attempt: Attempt) -> Answer:
+    def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
         """Set it aside, or prove that it landed."""
         try:
             site = self._open(attempt)
@@ -92,10 +99,10 @@ class Files:
                 hint=f"bring {self._root.whole((ROOM,))} back as it was, then check this operation again",
             )
         with opened(site.room.root, site.room.stage, site.room.archive):
-            return fence.fence(site)
+            return fence.fence(site, is_sender_gone=is_sender_gone)
 
     def tidy(self, attempt: Attempt) -> None:
-        """Remove what a failed attempt staged."""
+        """Remove what a failed attempt staged, or what a delete took away."""
         try:
             site = self._open(attempt)
         except OSError:
@@ -106,7 +113,7 @@ class Files:
     def _open(self, attempt: Attempt) -> Site:
         """Open the room that the attempt was prepared in. Raises OSError if it is not there, or another one is."""
         notes = Notes.from_json(attempt.prepared)
-        target = attempt.operation.target
+        operation = attempt.operation
         room = open_room(open_root(self._root.path))
         if room.inodes != notes.room:
             for fd in (room.root, room.stage, room.archive):
@@ -115,11 +122,9 @@ class Files:
         return Site(
             syscalls=self._root.syscalls,
             room=room,
-            key=attempt.key,
+            attempt=attempt,
             notes=notes,
-            target=target,
-            path=self._root.whole(self._root.parts(target)),
+            path=self._root.whole(self._root.parts(operation.target)),
+            source_path=self._root.whole(notes.source),
             kept=self._root.whole((ROOM, *undo.kept_place(attempt.key, notes))),
-            before=attempt.before,
-            content=attempt.payload.get("content"),
         )

@@ -1,4 +1,4 @@
-"""The system calls that change the world or tell what it can do, one method each.
+"""The system calls that change the world or tell what it can do, one method each, and what their errors mean.
 
 Everything that lands, fences or removes goes through one `Syscalls` object, so that a test can kill, stop or fail the
 process at any of them. Nothing is decided here and nothing is tried twice: what the kernel answers is raised as it is.
@@ -11,6 +11,7 @@ import array
 import ctypes
 import errno
 import os
+import sys
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
@@ -48,7 +49,43 @@ NETWORK = {
 _FOLDS_BY_FLAG = frozenset({EXT, BTRFS, TMPFS, F2FS})
 """Filesystems on which a folder without the casefold flag certainly tells apart all spellings."""
 
+_STATX_BYTES = 256
+_STATX_BTIME = 0x800
+_STATX_BTIME_AT = 80  # seconds in eight bytes, then nanoseconds in four
+_AT_SYMLINK_NOFOLLOW = 0x100
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+_WORDS = {
+    errno.EEXIST: "something is already there",
+    errno.ENOTEMPTY: "something is already there",
+    errno.ENOENT: "it is not there",
+    errno.EXDEV: "it is on another filesystem",
+    errno.EACCES: "permission was denied",
+    errno.EPERM: "the system does not permit it",
+    errno.EROFS: "the filesystem is read-only",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.ENOTDIR: "a part of its path is no folder, or is a symbolic link now",
+    errno.ELOOP: "a symbolic link stands in its path",
+    errno.EISDIR: "it is a folder",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.EMLINK: "it has too many names already",
+    errno.EBUSY: "it is in use by the system",
+    errno.ETXTBSY: "it is a program that runs",
+    errno.ESTALE: "it is another folder than the one that this write was prepared in",
+    errno.EIO: "the disk reported an error",
+}
+
+REFUSALS = frozenset(_WORDS) - {errno.EIO, errno.ESTALE}
+"""On a local filesystem, such an answer to the first and only call means that nothing was done. On a network filesystem
+no error means that, since the server may have done it and the answer been lost."""
+
+
+def why(error: OSError) -> str:
+    """Say in words why a call failed."""
+    number = error.errno or 0
+    return _WORDS.get(number) or os.strerror(number).lower()
 
 
 class Syscalls:
@@ -107,7 +144,19 @@ class Syscalls:
         """Look at an entry of a folder as the filesystem finds it, whatever the spelling; not through a link."""
         return os.lstat(os.path.join(folder, name))
 
-    def names(self, folder: str) -> list[str]:
+    def born_ns(self, folder_fd: int, name: str) -> int | None:
+        """Say when an entry's inode was made; with its number, that is what no later file has. None if not kept."""
+        buffer = ctypes.create_string_buffer(_STATX_BYTES)
+        call = getattr(_LIBC, "statx", None)
+        if call is None or call(folder_fd, os.fsencode(name), _AT_SYMLINK_NOFOLLOW, _STATX_BTIME, buffer) != 0:
+            return None
+        mask, seconds, nanoseconds = (
+            int.from_bytes(buffer.raw[at : at + size], sys.byteorder)
+            for at, size in ((0, 4), (_STATX_BTIME_AT, 8), (_STATX_BTIME_AT + 8, 4))
+        )
+        return seconds * 1_000_000_000 + nanoseconds if mask & _STATX_BTIME else None
+
+    def names(self, folder: str | int) -> list[str]:
         """List the exact names in a folder."""
         return os.listdir(folder)
 

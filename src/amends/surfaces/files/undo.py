@@ -1,7 +1,8 @@
 """The plan that reverses an earlier write, from the bytes that it displaced or archived.
 
 The kept bytes are checked against what was seen before that write; if they are gone or differ, there is nothing to
-plan and the error says so (invariants 13 and 14). They stay where they are, whatever becomes of the undo.
+plan and the error says so (invariants 13 and 14). They stay where they are, whatever becomes of the undo; a folder is
+moved back, and so leaves the archive when the undo lands.
 """
 
 from __future__ import annotations
@@ -9,24 +10,27 @@ from __future__ import annotations
 import os
 import stat
 
-from amends.contract.operation import OperationKind, Presence
+from amends.contract.operation import Observation, OperationKind, Presence
 from amends.contract.proposal import WriteProposal
 from amends.errors import RecoveryError
 from amends.ports import Attempt, Blobs, Plan
+from amends.surfaces.files import move
 from amends.surfaces.files.content import Content, put
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.landing import KEPT
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.notes import Notes
-from amends.surfaces.files.planning import archive_plan, check_readable, write_plan
-from amends.surfaces.files.reason import why
+from amends.surfaces.files.planning import away_plan, check_readable, write_plan
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
+from amends.surfaces.files.site import Notes
+from amends.surfaces.files.syscall import why
 
 
 def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
     """Plan the write that brings back `proposal.restores`."""
     target = proposal.target
+    if proposal.kind in move.KINDS:
+        return move.plan_back(root, proposal)
     parts = root.parts(target)
     check_owner(root.path, parts, journal_id=root.journal_id)
     notes = Notes.from_json(reversed_attempt.prepared)
@@ -35,12 +39,16 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
     if proposal.kind is OperationKind.ARCHIVE:
         made = root.target((*notes.folder, notes.entry))
         warning = f"Only the file is archived; the folder {made}, which was made for it, stays."
-        return archive_plan(root, target, shown, warnings=(warning,) if notes.inside else ())
+        return away_plan(root, proposal.kind, target, shown, warnings=(warning,) if notes.inside else ())
     if proposal.kind is not OperationKind.EDIT or proposal.restores is None:
         raise RecoveryError(f"files can't undo by {proposal.kind}")
     if proposal.restores.presence is not Presence.PRESENT:
         raise RecoveryError(f"what was at {target} before is not known, so it can't be brought back")
     place = kept_place(reversed_attempt.key, notes)
+    if "tree" in proposal.restores.fields:
+        return _tree_restored(root, place, target, proposal.restores, shown)
+    if "tree" in shown.fields:
+        raise RecoveryError(f"{target} is a folder now, which no file replaces", hint="archive the folder first")
     content = _restored(root, place, target, proposal.restores.fields.get("content"), blobs)
     means = root.means()
     return write_plan(
@@ -57,8 +65,29 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
 
 
 def kept_place(key: str, notes: Notes) -> list[str]:
-    """Say where in `.amends` the bytes are that the attempt displaced or archived."""
-    return ["archive", key, KEPT, notes.entry] if notes.way is Way.ARCHIVE else ["archive", key]
+    """Say where in `.amends` the bytes are that the attempt displaced, archived or has under way."""
+    match notes.way:
+        case Way.ARCHIVE:
+            return ["archive", key, KEPT, notes.entry]
+        case Way.RESPELL:
+            return ["stage", key]
+        case _:
+            return ["archive", key]
+
+
+def _tree_restored(root: Root, place: list[str], target: str, was: Observation, shown: Observation) -> Plan:
+    path = root.whole((ROOM, *place))
+    kept = root.take((ROOM, *place)).seen
+    if kept.presence is Presence.ABSENT:
+        raise RecoveryError(
+            f"what was at {target} before is gone: it was kept at {path}", hint="bring it back from a backup"
+        )
+    if not kept.same_as(was):
+        raise RecoveryError(
+            f"what is kept at {path} is not what was seen at {target} before: {kept.detail or 'somebody changed it'}",
+            hint=f"look at {path}; if you want it at {target}, move it there yourself",
+        )
+    return move.bring_back(root, target, place, seen=was.fields["tree"], shown=shown)
 
 
 def _restored(root: Root, place: list[str], target: str, digest: object, blobs: Blobs) -> Content:

@@ -1,0 +1,314 @@
+"""Proposals: how a transaction is asked for, joined, confirmed once, declined, superseded or left to expire.
+
+A confirmation is bound to the digest of exactly what will be sent and to the version that was shown, is used once, and
+expiry is no decline. A write that is about what an unfinished transaction is about is that one's recovery, whatever it
+is called; one about a BLOCKED transaction is refused until a follow-up completes (invariant 17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from amends.contract.lifecycle import Happened, State
+from amends.contract.operation import Fact, Json
+from amends.contract.outcome import Evidence
+from amends.errors import BlockedError, DocumentError, LostRaceError, ProposalError
+from amends.ports import Event, Plan, WriteRequest
+from amends.recovery import aims, fingerprint, overlap
+
+from .life import Life, digest_of
+from .machine import conclude, judge, look
+from .report import Report, find
+from .step import Commit, ListOpen, MakePlan, Moment, Name, Now, Steps, do
+from .transaction import closing, concluded, proposed, run, spent, withdraw
+
+MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
+"""States of a write that may have applied, also where waiting can't settle it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Who asks for a transaction and how.
+
+    `confirmed_by` names whose confirmation comes with the request (the operator's `--yes`); None means that somebody
+    must confirm it. `again` asks for a second write where the same payload is still under way. `follows` is the BLOCKED
+    transaction that a person takes up with this one.
+    """
+
+    proposer: str
+    title: str = ""
+    expires_in_ms: int | None = None
+    confirmed_by: str | None = None
+    again: bool = False
+    follows: str | None = None
+
+
+def plan(requests: Sequence[WriteRequest]) -> Steps[list[Plan]]:
+    """Plan `requests` as one transaction; nothing is recorded. Raises MisuseError for what can't be asked."""
+    plans: list[Plan] = []
+    for request in requests:
+        plans.append((yield from do(MakePlan(request))))
+    _reject_overlaps(plans)
+    return plans
+
+
+def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
+    """Plan `requests` as one transaction and record it; carry it out at once where the confirmation came with it.
+
+    What is still under way with the same payload is joined: nothing new is recorded and nothing is sent. A
+    transaction whose facts all hold is complete without a confirmation, since nothing would be sent. Raises
+    BlockedError for what a BLOCKED transaction, or one whose budget is spent, is about.
+    """
+    plans = yield from plan(requests)
+    if not ask.again:
+        joined = yield from _join(plans)
+        if joined is not None:
+            return joined
+    unfinished = yield from _unfinished(plans)
+    if unfinished is not None:
+        return (yield from _adopt(plans, ask, unfinished))
+    return (yield from open_transaction(plans, ask))
+
+
+def open_transaction(
+    plans: Sequence[Plan],
+    ask: Ask,
+    *,
+    gate: tuple[Fact, ...] | None = None,
+    reverses: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+) -> Steps[Report]:
+    """Record a new transaction, or carry it out with the same commit where it is confirmed or needs no sending.
+
+    Its completion gate is frozen here: `gate`, or the facts of all `plans`.
+    """
+    moment = yield from do(Now())
+    transaction = yield from do(Name("tx"))
+    more: dict[str, Json] = {"expires_at_ms": None if ask.expires_in_ms is None else moment.now_ms + ask.expires_in_ms}
+    asked: list[Event] = []
+    for place, each in enumerate(plans):
+        more["reverses"] = reverses[place] if reverses else None
+        asked.append((yield from proposed(each, transaction, proposer=ask.proposer, moment=moment, more=more)))
+    facts = tuple(fact for each in plans for fact in each.operation.postcondition) if gate is None else gate
+    data = {
+        "title": ask.title,
+        "operations": [event.subject for event in asked],
+        "gate": [asdict(fact) for fact in facts],
+        "follows": ask.follows,
+        "left_out": list(left_out),
+    }
+    pending = [Event(transaction, Happened.OPENED, moment.now_ms, data), *asked]
+    lives = tuple(Life.of([event]) for event in asked)
+    report = Report(transaction, ask.title, State.OPEN, facts, lives, follows=ask.follows)
+    if ask.confirmed_by is not None and plans:
+        confirmed_report, confirmed = _confirmed(report, ask.confirmed_by, moment)
+        return (yield from run(confirmed_report, [*pending, *confirmed]))
+    if len(plans) == 1 and reverses:
+        answer = judge(lives[0], *(yield from look(plans[0].operation)))
+        if answer is not None:
+            yield from conclude(lives[0], answer, pending=pending, closing=closing(report))
+            return (yield from run((yield from find(transaction))))
+    if all(each.operation.holds(each.shown, each.shown_source) for each in plans):
+        already: dict[str, Json] = {"evidence": Evidence.ALREADY_SO}
+        pending += [
+            Event(event.subject, Happened.FAILED, moment.now_ms, dict(already), releases=True) for event in asked
+        ]
+        yield from do(Commit(tuple(pending)))
+        return (yield from run((yield from find(transaction))))
+    yield from do(Commit(tuple(pending)))
+    return (yield from find(transaction))
+
+
+def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[Report]:
+    """Confirm a transaction (by its id, or that of its only write) and carry it out.
+
+    Confirming again what was confirmed gives its first outcome, and goes on with what is left of the transaction:
+    writes that a crash kept from being sent, and recoveries within its budget. Raises ProposalError for what expired,
+    was declined, superseded or altered, or is not `shown_digest`.
+    """
+    report = yield from find(subject)
+    if subject.startswith("op_") and len(report.lives) > 1:
+        raise ProposalError(
+            f"{subject} is one of {len(report.lives)} writes that belong together",
+            hint=f"confirm them together: amends confirm {report.transaction}",
+        )
+    if not report.waiting(State.PROPOSED):
+        over = {life.state for life in report.lives} & {State.DECLINED, State.SUPERSEDED, State.EXPIRED}
+        if over and report.state is not State.OPEN:
+            raise ProposalError(
+                f"{report.transaction} can't be confirmed: it is {', '.join(sorted(over))}",
+                hint="propose it again",
+            )
+        if report.state is State.OPEN:
+            return (yield from run(report))
+        return replace(report, is_joined=True)
+
+    moment = yield from do(Now())
+    if _is_expired(report, moment):
+        try:
+            yield from withdraw(report, Happened.EXPIRED, {}, moment)
+        except LostRaceError:
+            return (yield from confirm(subject, by=by, shown_digest=shown_digest))
+        raise ProposalError(f"{report.transaction} expired before it was confirmed", hint="propose it again")
+    for life in report.waiting(State.PROPOSED):
+        if digest_of(life.plan) != life.digest:
+            raise ProposalError(f"{life.operation_id} was altered after it was proposed", hint="propose it again")
+    if shown_digest is not None and shown_digest != report.digest:
+        raise ProposalError(f"{report.transaction} is not what was shown", hint=f"amends show {report.transaction}")
+    try:
+        return (yield from run(*_confirmed(report, by, moment)))
+    except LostRaceError:
+        return (yield from confirm(subject, by=by, shown_digest=shown_digest))
+
+
+def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
+    """Decline what of a transaction was not sent yet. Raises ProposalError if nothing is left to decline."""
+    report = yield from find(subject)
+    if not report.waiting(State.PROPOSED, State.CONFIRMED):
+        raise ProposalError(f"{report.transaction} has nothing left to decline: it is {report.state}")
+    moment = yield from do(Now())
+    try:
+        return (yield from withdraw(report, Happened.DECLINED, {"by": by, "reason": reason}, moment))
+    except LostRaceError:
+        return (yield from decline(subject, by=by, reason=reason))
+
+
+def outcome_told(report: Report) -> Steps[None]:
+    """Record that whoever asked was told the outcomes in `report`, so that a repeat is a new write."""
+    moment = yield from do(Now())
+    told = [
+        Event(life.operation_id, Happened.DELIVERED, moment.now_ms, epoch=life.epoch)
+        for life in report.waiting(State.APPLIED, State.FAILED)
+        if not life.is_delivered
+    ]
+    if told:
+        yield from do(Commit(tuple(told), durable=False))
+
+
+# --- the parts --------------------------------------------------------------------------------------------------
+
+
+def _confirmed(report: Report, by: str, moment: Moment) -> tuple[Report, list[Event]]:
+    """Give `report` with every write that waits for it confirmed, and the events that make it so."""
+    events = []
+    for life in report.waiting(State.PROPOSED):
+        event = Event(life.operation_id, Happened.CONFIRMED, moment.now_ms, {"by": by, "digest": life.digest})
+        report = report.with_life(life.followed_by([event]))
+        events.append(event)
+    return report, events
+
+
+def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
+    """Give the transaction that is under way with exactly the payloads of `plans`, or None.
+
+    One that shares only some of them is no answer to this request: it says nothing of the others. While a shared write
+    of it may have applied, ProposalError is raised, so that merging and splitting documents sends nothing twice. A
+    proposal that nobody confirmed and that expired, or was shown another state, is ended here instead.
+    """
+    wanted = {fingerprint(each.operation): each for each in plans}
+    moment = yield from do(Now())
+    for row in (yield from do(ListOpen())):
+        planned = wanted.get(row.fingerprint or "")
+        if planned is None:
+            continue
+        report = yield from find(row.subject)
+        if {life.fingerprint for life in report.lives if not life.is_recovery} != wanted.keys():
+            if row.state in MAYBE_SENT:
+                raise ProposalError(
+                    f"the write to {planned.operation.target} is under way already, as operation {row.subject} and with"
+                    " other writes than here",
+                    hint=f"settle that first: amends check {row.subject}",
+                )
+            continue
+        life = next(life for life in report.lives if life.operation_id == row.subject)
+        if life.state is State.PROPOSED:
+            if _is_expired(report, moment):
+                ending, data = Happened.EXPIRED, {}
+            elif life.digest != digest_of(planned):
+                ending, data = Happened.SUPERSEDED, {"reason": "the target changed since"}
+            else:
+                return replace(report, is_joined=True)
+            try:
+                yield from withdraw(report, ending, data, moment)
+            except LostRaceError:
+                return (yield from _join(plans))
+            continue
+        return replace(report, is_joined=True)
+    return None
+
+
+def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
+    """Give the transaction that failed on its way and is about what `plans` are about. Raises BlockedError.
+
+    One whose writes may still land is not given: it holds its claims, and they refuse whatever overlaps.
+    """
+    wanted = frozenset().union(*(aims(each.operation) for each in plans))
+    for row in (yield from do(ListOpen())):
+        if row.state not in (State.OPEN, State.BLOCKED):
+            continue
+        report = yield from find(row.subject)
+        if not overlap(report.aims, wanted):
+            continue
+        if report.state is State.BLOCKED:
+            if not report.was_attempted:
+                continue
+            raise BlockedError(
+                f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
+                hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
+            )
+        has_failed = any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives)
+        if has_failed and not any(life.is_holding or life.holds_claims for life in report.lives):
+            report = yield from concluded(report)
+            if report.state is State.OPEN:
+                return report
+    return None
+
+
+def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
+    """Take `plans` as recoveries of `report`, within its budget. Raises BlockedError where that is spent."""
+    if not all(overlap(report.aims, aims(each.operation)) for each in plans):
+        raise DocumentError(
+            f"some of these writes are about what the unfinished {report.transaction} is about, and some are not",
+            hint="propose them apart: the former are its recoveries",
+        )
+    used = spent(report)
+    if used.is_exhausted or any(used.forbids(each.operation) for each in plans):
+        raise BlockedError(
+            f"{report.transaction} is about the same, and its automatic recoveries are used up; nothing was sent",
+            hint=f"end it first: amends check {report.transaction}",
+        )
+    moment = yield from do(Now())
+    more: dict[str, Json] = {
+        "is_recovery": True,
+        "expires_at_ms": None if ask.expires_in_ms is None else moment.now_ms + ask.expires_in_ms,
+    }
+    events: list[Event] = []
+    for each in plans:
+        asked = yield from proposed(each, report.transaction, proposer=ask.proposer, moment=moment, more=more)
+        adopted = Event(report.transaction, Happened.RECOVERING, moment.now_ms, {"operation": asked.subject})
+        events += [adopted, asked]
+    yield from do(Commit(tuple(events)))
+    if ask.confirmed_by is not None:
+        return (yield from confirm(report.transaction, by=ask.confirmed_by))
+    return (yield from find(report.transaction))
+
+
+def _is_expired(report: Report, moment: Moment) -> bool:
+    return any(
+        life.expires_at_ms is not None and moment.now_ms >= life.expires_at_ms
+        for life in report.waiting(State.PROPOSED)
+    )
+
+
+def _reject_overlaps(plans: Sequence[Plan]) -> None:
+    """Refuse writes of one transaction that are about the same target. Raises DocumentError."""
+    places: dict[str, int] = {}
+    for place, each in enumerate(plans, start=1):
+        for target in filter(None, (each.operation.target, each.operation.source)):
+            if target in places:
+                raise DocumentError(
+                    f"writes {places[target]} and {place} are both about {target}",
+                    hint="write to each target once, or make two documents",
+                )
+            places[target] = place

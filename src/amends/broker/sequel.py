@@ -1,0 +1,109 @@
+"""What may come after a transaction has ended: its undo, and the follow-up of a BLOCKED one.
+
+Both are new transactions, linked to the old one, that begin with a fresh look and are confirmed like any other. Neither
+changes what the old one's verdict was (invariants 13 and 14).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from amends.contract.lifecycle import UNSETTLED, State
+from amends.contract.outcome import Evidence
+from amends.contract.undo import build_undo
+from amends.errors import RecoveryError
+from amends.ports import Plan
+from amends.recovery import mismatches
+
+from .life import Life
+from .proposal import Ask, open_transaction
+from .report import Report, find, resolve
+from .step import ListOpen, PlanUndo, Replan, Steps, do
+from .transaction import audit
+
+
+def undo(subject: str, ask: Ask) -> Steps[Report]:
+    """Propose the reversal of one write, or of all applied writes of a transaction, last first.
+
+    It is shown the state that each reversed write left, and revalidates against that: a target that somebody changed
+    since is refused as stale. What can't be restored is listed in `left_out`; RecoveryError where nothing can be.
+    """
+    identity = yield from resolve(subject)
+    report = yield from find(identity)
+    chosen = [life for life in report.lives if life.operation_id == identity]
+    if not chosen and len(report.lives) > 1:
+        return (yield from _undo_all(report, ask))
+    life = (chosen or list(report.lives))[0]
+    for row in (yield from do(ListOpen())):
+        if row.reverses == life.operation_id and row.state in UNSETTLED:
+            return replace((yield from find(row.subject)), is_joined=True)
+    plan = yield from _reversal(life)
+    title = ask.title or f"Undo of {life.operation.kind} {life.operation.target}"
+    return (yield from open_transaction([plan], replace(ask, title=title), reverses=[life.operation_id]))
+
+
+def followup(subject: str, ask: Ask) -> Steps[Report]:
+    """Take up a BLOCKED transaction: look afresh at its gate, and propose what is still amiss as a new transaction.
+
+    If nothing is amiss any more, the new one is complete at once. Raises RecoveryError for one that is not BLOCKED.
+    """
+    report = yield from find(subject)
+    if report.state is not State.BLOCKED:
+        raise RecoveryError(f"{report.transaction} is {report.state}, not BLOCKED; there is nothing to follow up")
+    for row in (yield from do(ListOpen())):
+        if row.state is State.OPEN:
+            other = yield from find(row.subject)
+            if other.follows == report.transaction:
+                return replace(other, is_joined=True)
+    now = yield from audit(report)
+    plans: dict[str, Plan] = {}
+    for mismatch in mismatches(report.gate, now):
+        life = next(life for life in reversed(report.lives) if mismatch.fact in life.operation.postcondition)
+        if life.operation_id not in plans:
+            plans[life.operation_id] = yield from do(Replan(life.plan))
+    title = ask.title or f"Follow-up of {report.title or report.transaction}"
+    taking_up = replace(ask, title=title, follows=report.transaction)
+    return (yield from open_transaction(list(plans.values()), taking_up, gate=report.gate))
+
+
+def _undo_all(report: Report, ask: Ask) -> Steps[Report]:
+    plans: list[Plan] = []
+    reversed_ids: list[str] = []
+    left_out: list[str] = []
+    for life in reversed(report.lives):
+        if life.state is not State.APPLIED or life.undone_by is not None:
+            continue
+        try:
+            plans.append((yield from _reversal(life)))
+            reversed_ids.append(life.operation_id)
+        except RecoveryError as refusal:
+            left_out.append(str(refusal))
+    if not plans:
+        raise RecoveryError(
+            f"nothing of {report.transaction} can be undone: {'; '.join(left_out) or 'none of its writes applied'}"
+        )
+    title = ask.title or f"Undo of {report.title or report.transaction}"
+    asking = replace(ask, title=title, follows=report.transaction if report.state is State.BLOCKED else None)
+    return (yield from open_transaction(plans, asking, reverses=reversed_ids, left_out=left_out))
+
+
+def _reversal(life: Life) -> Steps[Plan]:
+    """Plan the reversal of one write. Raises RecoveryError for what can't be undone."""
+    result = life.result
+    if result is None:
+        raise RecoveryError(
+            f"operation {life.operation_id} is {life.state}: nothing was sent, so nothing can be undone"
+        )
+    if life.undone_by is not None:
+        raise RecoveryError(f"operation {life.operation_id} was undone already, by operation {life.undone_by}")
+    proposal = build_undo(result)
+    if proposal.expects is None:
+        raise RecoveryError(
+            f"operation {life.operation_id} can't be undone: {life.operation.target} was no longer as it left it when"
+            " that was looked at, so that undoing it could lose somebody else's work"
+        )
+    plan = yield from do(PlanUndo(proposal, life.attempt))
+    if life.evidence is not Evidence.OBSERVED:
+        return plan
+    seen_only = "The write that this reverses was never proved to be ours: its target was only seen to hold it."
+    return replace(plan, warnings=(*plan.warnings, seen_only))

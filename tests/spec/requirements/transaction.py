@@ -1,0 +1,51 @@
+"""Requirements of transactions on real files: the budget, its evasions, what stops, and what comes after BLOCKED."""
+
+from tests.spec.requirements.requirement import Requirement
+
+SOURCE = "Transactions"
+
+REQUIREMENTS: dict[str, Requirement] = {
+    "transaction:budget:fingerprint": Requirement(SOURCE, "A write that fails is sent once more by itself, and no more."),
+    "transaction:budget:transaction": Requirement(
+        SOURCE, "Two writes of a transaction are sent once more by themselves, and a third is not."
+    ),
+    "transaction:budget:reading": Requirement(SOURCE, "Reading, checking and showing use up nothing."),
+    "transaction:evasion:blocked": Requirement(
+        SOURCE, "What is BLOCKED is not sent by another name, value, kind, spelling, link, process or proposer."
+    ),
+    "transaction:evasion:unfinished": Requirement(
+        SOURCE, "However the next write about an unfinished one is said, it is that one's recovery and spends it."
+    ),
+    "transaction:evasion:split": Requirement(SOURCE, "A step in two parts has one recovery, not two."),
+    "transaction:evasion:merged": Requirement(
+        SOURCE, "A write that failed or may have applied, in one document with a new one, is refused with all of it."
+    ),
+    "transaction:evasion:folder": Requirement(
+        SOURCE, "Another folder finds the same account, and other settings over the same files are refused."
+    ),
+    "transaction:evasion:restart": Requirement(SOURCE, "A restart between any two steps refreshes nothing."),
+    "transaction:evasion:again": Requirement(SOURCE, "Asking for a second write does not get past BLOCKED."),
+    "transaction:evasion:race": Requirement(SOURCE, "Two processes that would recover at once recover once."),
+    "transaction:stop:no_progress": Requirement(
+        SOURCE, "After a recovery that brought nothing nearer, or only another wrong value, nothing more is sent."
+    ),
+    "transaction:stop:regression": Requirement(SOURCE, "After a recovery that left a fact worse, nothing more is sent."),
+    "transaction:stop:elsewhere": Requirement(
+        SOURCE, "A new mismatch at another target ends it, also where the recovery did what it was to do."
+    ),
+    "transaction:stop:oscillation": Requirement(SOURCE, "A file that is put back as it was before ends it."),
+    "transaction:stop:no_oscillation": Requirement(
+        SOURCE, "Equal files that are all gone, a file that goes from text to text, and an undo are no oscillation."
+    ),
+    "transaction:stop:unreadable": Requirement(
+        SOURCE, "A file that can't be read, or changes while it is read, ends it before anything more is sent."
+    ),
+    "transaction:stop:capability": Requirement(
+        SOURCE, "What a real kernel refuses ends it: what was written is kept, and each write is told for itself."
+    ),
+    "transaction:foreign:helps": Requirement(SOURCE, "What somebody else did meanwhile is not sent again."),
+    "transaction:foreign:harms": Requirement(SOURCE, "What somebody else wrote meanwhile is kept, and ends it."),
+    "transaction:complete:twice": Requirement(
+        SOURCE, "What holds in one reading and not in the next is not complete; what moved between them is told."
+    ),
+}
