@@ -24,7 +24,7 @@ def test_what_moved_since_it_was_shown_is_not_sent(bench: Bench) -> None:
     assert said(report) == [
         "I couldn't edit sim:a: it is no longer as it was shown: text was old, now it is theirs; nothing was changed."
     ]
-    assert report.state is State.BLOCKED
+    assert report.state is State.WITHDRAWN
     assert (bench.text, bench.requests) == ("theirs", 0)
 
 

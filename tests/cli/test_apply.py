@@ -74,7 +74,7 @@ def test_it_stops_at_the_first_write_that_is_not_applied(place: Place) -> None:
     assert code == 4
     assert "BLOCKED / NOT COMPLETE: 1 of 3 writes as asked." in out
     assert "I couldn't create notes:taken.md: something else is there already" in out
-    assert "I couldn't create notes:third.md: an earlier write of its transaction did not apply" in out
+    assert "I couldn't create notes:third.md: its transaction ended before it was sent" in out
     assert [place.read(name) for name in ("first.md", "taken.md", "third.md")] == ["1", "theirs", None]
     assert "BLOCKED / NOT COMPLETE" in place.run().out
 
@@ -208,7 +208,11 @@ def test_a_write_that_may_have_applied_can_not_be_merged_away(place: Place) -> N
     assert f"Next: settle that first: amends -C {place.folder} check {operation_id}" in err
     assert [place.read(name) for name in ("a.md", "b.md")] == [None, None]
     assert place.run("check", operation_id).code == 0
-    assert place.run("apply", "change.json", "--yes").code == 0
+    code, _, err = place.run("apply", place.change(alone, more), "--yes")
+    assert code == 2
+    assert "propose them apart: the former are its recoveries" in err
+    assert place.run("apply", place.change(alone), "--yes").code == 0
+    assert place.run("apply", place.change(alone, more), "--yes").code == 0
     assert [place.read(name) for name in ("a.md", "b.md")] == ["1", "2"]
 
 

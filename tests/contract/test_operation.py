@@ -68,9 +68,11 @@ def test_an_operation_holds_when_every_fact_of_its_target_does() -> None:
         source="notes:a",
     )
     assert move.surface == "notes"
-    assert move.holds(present(title="A", size=3))
-    assert not move.holds(present(title="A", size=4))
-    assert not move.holds(NOTHING)
+    assert move.holds(present(title="A", size=3), NOTHING)
+    assert not move.holds(present(title="A", size=3), present(title="A"))
+    assert not move.holds(present(title="A", size=3))
+    assert not move.holds(present(title="A", size=4), NOTHING)
+    assert not move.holds(NOTHING, NOTHING)
 
 
 @pytest.mark.requirement("contract:claim:overlap")

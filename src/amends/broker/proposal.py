@@ -21,7 +21,7 @@ from .life import Life, digest_of
 from .machine import conclude, judge, look
 from .report import Report, find
 from .step import Commit, ListOpen, MakePlan, Moment, Name, Now, Steps, do
-from .transaction import closing, concluded, proposed, run, spent, withdraw
+from .transaction import closing, concluded, give_up, proposed, run, spent, withdraw
 
 MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
 """States of a write that may have applied, also where waiting can't settle it any more."""
@@ -163,9 +163,11 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
 
 
 def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
-    """Decline what of a transaction was not sent yet. Raises ProposalError if nothing is left to decline."""
+    """Decline what of a transaction was not sent yet, or its recovery. Raises ProposalError if there is nothing left."""
     report = yield from find(subject)
     if not report.waiting(State.PROPOSED, State.CONFIRMED):
+        if report.state is State.OPEN and not report.is_moving:
+            return (yield from give_up(report))
         raise ProposalError(f"{report.transaction} has nothing left to decline: it is {report.state}")
     moment = yield from do(Now())
     try:
@@ -258,7 +260,7 @@ def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
                 hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
             )
         has_failed = any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives)
-        if has_failed and not any(life.is_holding or life.holds_claims for life in report.lives):
+        if has_failed and not report.is_moving:
             report = yield from concluded(report)
             if report.state is State.OPEN:
                 return report

@@ -59,6 +59,11 @@ class Report:
         return same[-1] if same else planned
 
     @property
+    def is_moving(self) -> bool:
+        """Say whether a write of it may still land."""
+        return any(life.is_holding or life.holds_claims for life in self.lives)
+
+    @property
     def was_attempted(self) -> bool:
         """Say whether a write of it got as far as its intent."""
         return any(life.key is not None for life in self.lives)

@@ -28,6 +28,7 @@ from amends.recovery import (
     Recover,
     Spent,
     Standing,
+    Stop,
     Tried,
     Wait,
     blocked_report,
@@ -97,7 +98,7 @@ def consider(report: Report) -> Steps[tuple[Case, Decision]]:
         history=_history(report),
         now={},
     )
-    if any(life.is_holding or life.holds_claims for life in report.lives):
+    if report.is_moving:
         return case, Wait(None)
     case = replace(case, now=(yield from audit(report)))
     decision = decide(case)
@@ -169,6 +170,12 @@ def concluded(report: Report) -> Steps[Report]:
     if isinstance(decision, Complete | Blocked):
         return (yield from _end(report, case, decision))
     return report
+
+
+def give_up(report: Report) -> Steps[Report]:
+    """End an unfinished transaction that a person wants no further."""
+    case, _ = yield from consider(report)
+    return (yield from _end(report, case, Blocked(Stop.INTERRUPTED, case.mismatches, report.gate[0].target)))
 
 
 def withdraw(report: Report, happened: Happened, data: dict[str, str], moment: Moment) -> Steps[Report]:

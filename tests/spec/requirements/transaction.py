@@ -5,7 +5,9 @@ from tests.spec.requirements.requirement import Requirement
 SOURCE = "Transactions"
 
 REQUIREMENTS: dict[str, Requirement] = {
-    "transaction:budget:fingerprint": Requirement(SOURCE, "A write that fails is sent once more by itself, and no more."),
+    "transaction:budget:fingerprint": Requirement(
+        SOURCE, "A write that fails is sent once more by itself, and no more."
+    ),
     "transaction:budget:transaction": Requirement(
         SOURCE, "Two writes of a transaction are sent once more by themselves, and a third is not."
     ),
@@ -29,7 +31,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transaction:stop:no_progress": Requirement(
         SOURCE, "After a recovery that brought nothing nearer, or only another wrong value, nothing more is sent."
     ),
-    "transaction:stop:regression": Requirement(SOURCE, "After a recovery that left a fact worse, nothing more is sent."),
+    "transaction:stop:regression": Requirement(
+        SOURCE, "After a recovery that left a fact worse, nothing more is sent."
+    ),
     "transaction:stop:elsewhere": Requirement(
         SOURCE, "A new mismatch at another target ends it, also where the recovery did what it was to do."
     ),
