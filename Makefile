@@ -61,7 +61,7 @@ check: $(STAMP)
 	@echo "[3/7] mypy --strict"
 	@$(BIN)/mypy --strict $(TYPED)
 	@echo "[4/7] lint-imports"
-	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@echo "[5/7] generated docs are up to date"
 	@$(BIN)/python docs/generate.py --check
 	@echo "[6/7] no download address in the requirements"

@@ -15,11 +15,11 @@ from amends.errors import JournalError
 
 DAMAGED_HINT = "amends verify"
 
-_DISK_FULL = ("the disk is full", "make room, then ask again: amends status")
+_DISK_FULL = ("the disk is full", "make room, then ask again: amends")
 _READ_ONLY = ("it can't be written to", "give yourself the right to write to it, or set another place for the journal")
 _BUSY = ("another process holds it", "wait for the other amends command, or end it")
 _DAMAGED = ("the file is damaged", "see what is left with: amends verify, or bring it back from a copy")
-_MEMORY = ("memory ran out", "end something else, then ask again: amends status")
+_MEMORY = ("memory ran out", "end something else, then ask again: amends")
 
 REASONS: dict[type[apsw.Error], tuple[str, str]] = {
     apsw.FullError: _DISK_FULL,
@@ -41,8 +41,8 @@ REASONS: dict[type[apsw.Error], tuple[str, str]] = {
     apsw.NoLFSError: ("this system can't hold a file of that size", "set another place for the journal"),
     apsw.TooBigError: ("a record is larger than SQLite can hold", "send less in one write"),
     apsw.NoMemError: _MEMORY,
-    apsw.InterruptError: ("the command was interrupted", "ask again: amends status"),
-    apsw.AbortError: ("the command was interrupted", "ask again: amends status"),
+    apsw.InterruptError: ("the command was interrupted", "ask again: amends"),
+    apsw.AbortError: ("the command was interrupted", "ask again: amends"),
 }
 """What each error of SQLite means for whoever reads it, and the next step."""
 
