@@ -124,6 +124,15 @@ class Bench:
         """Have the surface's `send` be `answer`."""
         self.surface.send = answer  # type: ignore[method-assign, assignment]
 
+    def fence_answers(self, answer: Answer) -> None:
+        """Have the surface's `fence` give `answer`."""
+
+        def fence(attempt: Attempt, *, is_sender_gone: bool) -> Answer:
+            del attempt, is_sender_gone
+            return answer
+
+        self.surface.fence = fence  # type: ignore[method-assign]
+
     @property
     def text(self) -> str | None:
         """What is at `sim:a`."""

@@ -169,6 +169,43 @@ def test_a_slow_check_does_not_overrule_a_quick_one(bench: Bench) -> None:
     assert said(slow.finish()) == said(quick) == ["I edited sim:a: the proof that this write landed is there."]
 
 
+@pytest.mark.requirement("broker:doubt:takeover")
+def test_a_sender_whose_answer_is_lost_after_a_takeover_does_not_settle(bench: Bench) -> None:
+    """It has nothing to say any more: the one that took over has decided, and its word is told."""
+    proposed = bench.propose(request(EDIT, "a"))
+    slow = bench.until(confirm(proposed.transaction, by="person"), Send)
+    bench.journals.clock.advance(LEASE_AND_MORE_MS)
+    taken = bench.run(check(proposed.transaction), bench.journals.open())
+    bench.send_answers(lambda attempt: Answer(Evidence.UNPROVEN, is_quiescent=False))
+    late = slow.finish()
+    assert said(late) == said(taken)
+    assert outcomes(late) == outcomes(taken)
+
+
+@pytest.mark.requirement("broker:doubt:takeover")
+def test_two_processes_that_take_over_settle_once(bench: Bench) -> None:
+    """The epoch grows once; the second finds it grown, and looks at what there is."""
+    proposed = bench.propose(request(EDIT, "a"))
+    process = bench.journals.open()
+    bench.until(confirm(proposed.transaction, by="person"), Send, process)
+    bench.journals.kill(process)
+    slow = bench.until(check(proposed.transaction), Commit, bench.journals.open())
+    quick = bench.run(check(proposed.transaction), bench.journals.open())
+    assert said(slow.finish()) == said(quick)
+    assert outcomes(quick) == [(FAILED, Evidence.VOIDED)]
+
+
+@pytest.mark.requirement("broker:doubt:closed")
+def test_a_receipt_that_is_lost_closes_the_write(bench: Bench) -> None:
+    """The surface is sure that nothing lands any more, and unsure whether it did; looking like it is no proof here."""
+    bench.fates(Fate.ANSWER_LOST)
+    bench.fence_answers(Answer(Evidence.UNPROVEN, hint="ask the clerk"))
+    report = bench.write(request(EDIT, "a"))
+    assert outcomes(report) == [(AMBIGUOUS, Evidence.UNPROVEN)]
+    assert report.lives[0].state is State.CLOSED
+    assert "here's how to check: ask the clerk, then say what you found" in said(report)[0]
+
+
 @pytest.mark.requirement("broker:doubt:observed")
 def test_without_a_receipt_it_is_said_that_it_holds_now(make_bench: MakeBench) -> None:
     """It is there and was not before; that somebody else did it can't be ruled out, so nobody says 'I did it'."""
@@ -273,6 +310,7 @@ def test_an_attested_write_keeps_its_target_until_its_fence(bench: Bench) -> Non
     assert outcomes(told) == [(FAILED, Evidence.ATTESTED)]
     other = bench.propose(request(EDIT, "a", "other"), ask=AUTO)
     assert "still holds sim:a" in said(other)[-1]
+    assert bench.check(report).lives[0].holds_claims
 
     bench.fences_work()
     assert outcomes(bench.check(report)) == [(FAILED, Evidence.ATTESTED)]
@@ -331,7 +369,7 @@ def test_a_surface_that_answers_out_of_turn_proves_nothing(bench: Bench, evidenc
 def test_a_fence_that_answers_out_of_turn_proves_nothing(bench: Bench) -> None:
     """A fence knows what landed; it was not there to be refused or acknowledged."""
     bench.fates(Fate.ANSWER_LOST)
-    bench.surface.fence = lambda attempt: Answer(Evidence.REFUSED)  # type: ignore[method-assign]
+    bench.fence_answers(Answer(Evidence.REFUSED))
     report = bench.write(request(EDIT, "a"))
     assert outcomes(report) == [(AMBIGUOUS, Evidence.UNPROVEN)]
     assert report.lives[0].is_holding

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from amends.broker import attest, check, confirm, outcome_told, propose
+from amends.broker import check, confirm, outcome_told, propose
 from amends.broker.step import Commit, Recall, Send
 from amends.contract import Evidence, State, WriteOutcome
 from amends.errors import DocumentError, ProposalError, UnknownSubjectError
@@ -141,7 +141,7 @@ def test_a_request_is_answered_only_by_its_own_writes(bench: Bench) -> None:
     bench.fates(Fate.FLIES)
     bench.no_fence_works()
     first = bench.write(request(EDIT, "a"))
-    with pytest.raises(DocumentError, match=f"the unfinished {first.transaction}"):
+    with pytest.raises(ProposalError, match=f"under way already, as operation {first.lives[0].operation_id}"):
         bench.propose(request(EDIT, "a"), request(CREATE, "b"), ask=AUTO)
     assert (bench.requests, bench.surface.content("sim:b")) == (1, None)
 

@@ -112,7 +112,7 @@ def _read(fd: int, at_ms: int | None) -> Snapshot:
             return Snapshot(unreadable(f"it is {kind_of(before.st_mode)}", at_ms), before)
         digest, size = hashlib.sha256(), 0
         os.lseek(fd, 0, os.SEEK_SET)
-        while chunk := os.read(fd, CHUNK_BYTES):
+        while size <= before.st_size and (chunk := os.read(fd, CHUNK_BYTES)):  # one that grows is not read for ever
             digest.update(chunk)
             size += len(chunk)
         if is_unchanged(before, os.fstat(fd)) and size == before.st_size:
