@@ -163,7 +163,7 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
 
 
 def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
-    """Decline what of a transaction was not sent yet, or its recovery. Raises ProposalError if there is nothing left."""
+    """Decline what of a transaction was not sent yet, or its recovery. Raises ProposalError if nothing is left."""
     report = yield from find(subject)
     if not report.waiting(State.PROPOSED, State.CONFIRMED):
         if report.state is State.OPEN and not report.is_moving:

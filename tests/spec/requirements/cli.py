@@ -17,7 +17,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "cli:apply:joined": Requirement(SOURCE, "The same change while it is not over is joined, and nothing is sent."),
     "cli:apply:merged": Requirement(
         SOURCE,
-        "A document is joined only to exactly its own writes, and what may have applied is not sent in another packing.",
+        "A document is joined only to its very own writes, and what may have applied is not sent in another packing.",
     ),
     "cli:apply:again": Requirement(SOURCE, "--again asks for a second one."),
     "cli:person:terminal": Requirement(SOURCE, "Nobody but a person at a terminal can confirm, decline or attest."),
