@@ -65,10 +65,7 @@ def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
         joined = yield from _join(plans)
         if joined is not None:
             return joined
-    unfinished = yield from _unfinished(plans)
-    if unfinished is not None:
-        return (yield from _adopt(plans, ask, unfinished))
-    return (yield from open_transaction(plans, ask))
+    return (yield from _carried(plans, ask))
 
 
 def open_transaction(
@@ -267,6 +264,14 @@ def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
     return None
 
 
+def _carried(plans: Sequence[Plan], ask: Ask) -> Steps[Report]:
+    """Give the transaction that `plans` belong to: an unfinished one that is about the same, or a new one."""
+    unfinished = yield from _unfinished(plans)
+    if unfinished is not None:
+        return (yield from _adopt(plans, ask, unfinished))
+    return (yield from open_transaction(plans, ask))
+
+
 def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
     """Take `plans` as recoveries of `report`, within its budget. Raises BlockedError where that is spent."""
     if not all(overlap(report.aims, aims(each.operation)) for each in plans):
@@ -290,7 +295,10 @@ def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
         asked = yield from proposed(each, report.transaction, proposer=ask.proposer, moment=moment, more=more)
         adopted = Event(report.transaction, Happened.RECOVERING, moment.now_ms, {"operation": asked.subject})
         events += [adopted, asked]
-    yield from do(Commit(tuple(events)))
+    try:
+        yield from do(Commit(tuple(events)))
+    except LostRaceError:  # it ended meanwhile, or somebody else is at it
+        return (yield from _carried(plans, ask))
     if ask.confirmed_by is not None:
         return (yield from confirm(report.transaction, by=ask.confirmed_by))
     return (yield from find(report.transaction))
