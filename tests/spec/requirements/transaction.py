@@ -5,7 +5,9 @@ from tests.spec.requirements.requirement import Requirement
 SOURCE = "Transactions"
 
 REQUIREMENTS: dict[str, Requirement] = {
-    "transaction:budget:fingerprint": Requirement(SOURCE, "A write that fails is sent once more by itself, and no more."),
+    "transaction:budget:fingerprint": Requirement(
+        SOURCE, "A write that fails is sent once more by itself, and no more."
+    ),
     "transaction:budget:transaction": Requirement(
         SOURCE, "Two writes of a transaction are sent once more by themselves, and a third is not."
     ),
@@ -29,7 +31,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transaction:stop:no_progress": Requirement(
         SOURCE, "After a recovery that brought nothing nearer, or only another wrong value, nothing more is sent."
     ),
-    "transaction:stop:regression": Requirement(SOURCE, "After a recovery that left a fact worse, nothing more is sent."),
+    "transaction:stop:regression": Requirement(
+        SOURCE, "After a recovery that left a fact worse, nothing more is sent."
+    ),
     "transaction:stop:elsewhere": Requirement(
         SOURCE, "A new mismatch at another target ends it, also where the recovery did what it was to do."
     ),
@@ -48,4 +52,28 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transaction:complete:twice": Requirement(
         SOURCE, "What holds in one reading and not in the next is not complete; what moved between them is told."
     ),
+    "transaction:blocked:acts_no_more": Requirement(
+        SOURCE, "What is BLOCKED sends nothing any more, and refuses what overlaps, with the one command that helps."
+    ),
+    "transaction:followup:fresh": Requirement(
+        SOURCE, "A follow-up proposes what is still amiss, with a budget of its own; the old verdict stands."
+    ),
+    "transaction:followup:mended": Requirement(
+        SOURCE, "A follow-up where somebody mended everything is complete at once, and sends nothing."
+    ),
+    "transaction:undo:reversed": Requirement(
+        SOURCE, "A transaction is undone last write first, and what can't be restored is listed before."
+    ),
+    "transaction:gate:frozen": Requirement(SOURCE, "A document that asks for less later does not make less enough."),
+    "transaction:case:undo": Requirement(SOURCE, "Reported elsewhere: undos that lost data. Here they lose none."),
+    "transaction:case:crash": Requirement(
+        SOURCE, "Reported elsewhere: writes that a crash left running or repeated. Here they are settled, and once."
+    ),
+    "transaction:case:atomic": Requirement(
+        SOURCE, "Reported elsewhere: a half-done change that was told as none. Here each write is told."
+    ),
+    "transaction:case:identity": Requirement(
+        SOURCE, "Reported elsewhere: one file by two names, two files by one. Here a file is what it is."
+    ),
+    "transaction:case:loop": Requirement(SOURCE, "Reported elsewhere: steps repeated for ever. Here they stop."),
 }
