@@ -33,7 +33,7 @@ def test_a_delete_keeps_nothing_and_says_so_first(desk: Desk, key: str, system: 
     (desk.root / "folder" / "deep").chmod(0o500)
     files = desk.files(system())
     plan = desk.plan(DELETE, key, files=files)
-    assert plan.warnings == ("This keeps nothing, and can't be undone.",)
+    assert plan.warnings == ("This keeps nothing.",)
     assert not plan.undoable
     assert "for good" in files.preview(plan, desk.blobs)
     attempt = desk.prepare(plan, files=files)

@@ -42,6 +42,9 @@ def test_a_moved_file_is_the_same_file_at_its_new_place(desk: Desk) -> None:
     assert desk.files().send(desk.prepare(plan)).evidence is Evidence.ACKNOWLEDGED
     moved = desk.root / "sub" / "other.md"
     assert not path.exists()
+    with pytest.raises(TargetError, match=r"nothing is at notes:plan\.md to move") as caught:
+        desk.plan(MOVE, "sub/other.md", source="plan.md")
+    assert "it may have been moved already" in str(caught.value.hint)
     assert (moved.stat().st_ino, moved.stat().st_mtime_ns) == (was.st_ino, was.st_mtime_ns)
     assert os.getxattr(moved, "user.colour") == b"blue"
 

@@ -144,15 +144,15 @@ def test_a_target_that_may_not_be_read_ends_it(office: Office) -> None:
 @pytest.mark.requirement("transaction:stop:unreadable")
 def test_a_target_that_changes_while_it_is_read_ends_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half of one state and half of another is no state; a digest of it would decide on something that never was."""
-    read = os.read
+    read, saved = os.read, [0]
 
-    def growing(fd: int, size: int) -> bytes:
+    def saving(fd: int, size: int) -> bytes:
         if os.fstat(fd).st_ino == (office.root / "a.md").stat().st_ino:
-            with (office.root / "a.md").open("a") as log:
-                log.write("one more line\n")
+            saved.append(len(saved))
+            os.utime(fd, ns=(saved[-1], saved[-1]))
         return read(fd, size)
 
-    office.refuse("a.md", meanwhile=lambda: monkeypatch.setattr(os, "read", growing))
+    office.refuse("a.md", meanwhile=lambda: monkeypatch.setattr(os, "read", saving))
     report = office.ask(edit("a.md", "new\n"))
     monkeypatch.undo()
     assert (report.state, stop_of(report), office.sends) == (State.BLOCKED, "capability_missing", ["a.md"])

@@ -21,6 +21,7 @@ from tests.spec.requirements import (
     settings,
     simulation,
     system,
+    transaction,
 )
 from tests.spec.requirements.requirement import Requirement
 
@@ -31,6 +32,7 @@ AREAS: dict[str, dict[str, Requirement]] = {
         lifecycle,
         fingerprint,
         recovery,
+        transaction,
         broker,
         journal,
         files,

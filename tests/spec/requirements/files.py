@@ -123,7 +123,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     ),
     "files:move:respelled": Requirement(
         SOURCE,
-        "Where a folder takes two spellings for one name, a rename between them takes effect or loses nothing.",
+        "Where a folder takes two spellings for one name, a rename to the other one takes effect, or loses nothing.",
     ),
     "files:move:undone": Requirement(SOURCE, "An undo moves it back, and the undo of that moves it forth."),
     "files:delete:nothing": Requirement(

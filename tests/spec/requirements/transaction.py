@@ -52,4 +52,28 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transaction:complete:twice": Requirement(
         SOURCE, "What holds in one reading and not in the next is not complete; what moved between them is told."
     ),
+    "transaction:blocked:acts_no_more": Requirement(
+        SOURCE, "What is BLOCKED sends nothing any more, and refuses what overlaps, with the one command that helps."
+    ),
+    "transaction:followup:fresh": Requirement(
+        SOURCE, "A follow-up proposes what is still amiss, with a budget of its own; the old verdict stands."
+    ),
+    "transaction:followup:mended": Requirement(
+        SOURCE, "A follow-up where somebody mended everything is complete at once, and sends nothing."
+    ),
+    "transaction:undo:reversed": Requirement(
+        SOURCE, "A transaction is undone last write first, and what can't be restored is listed before."
+    ),
+    "transaction:gate:frozen": Requirement(SOURCE, "A document that asks for less later does not make less enough."),
+    "transaction:case:undo": Requirement(SOURCE, "Reported elsewhere: undos that lost data. Here they lose none."),
+    "transaction:case:crash": Requirement(
+        SOURCE, "Reported elsewhere: writes that a crash left running or repeated. Here they are settled, and once."
+    ),
+    "transaction:case:atomic": Requirement(
+        SOURCE, "Reported elsewhere: a half-done change that was told as none. Here each write is told."
+    ),
+    "transaction:case:identity": Requirement(
+        SOURCE, "Reported elsewhere: one file by two names, two files by one. Here a file is what it is."
+    ),
+    "transaction:case:loop": Requirement(SOURCE, "Reported elsewhere: steps repeated for ever. Here they stop."),
 }

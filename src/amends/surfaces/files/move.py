@@ -43,7 +43,9 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     check_readable(source, found.seen)
     seen = root.take(goal).seen
     if found.seen.presence is Presence.ABSENT:
-        hint = f"it is spelled {entry.twin!a} there" if entry.twin else "look again; it may have been moved already"
+        hint = f"it is spelled {entry.twin!a} there" if entry.twin else "check its name"
+        if seen.presence is not Presence.ABSENT:
+            hint = f"something is at {target}: it may have been {request.kind}d already; see amends log"
         raise TargetError(f"nothing is at {source} to {request.kind}", hint=hint)
     warnings = []
     if names := names_told(source, found.stat):

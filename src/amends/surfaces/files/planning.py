@@ -110,7 +110,7 @@ def away_plan(root: Root, kind: OperationKind, target: str, shown: Observation, 
     payload: dict[str, Json] = {"way": str(Way.ARCHIVE)}
     is_kept = kind is OperationKind.ARCHIVE
     if not is_kept:
-        warnings = ("This keeps nothing, and can't be undone.", *warnings)
+        warnings = ("This keeps nothing.", *warnings)
     return Plan(operation, payload, shown, root.means().guarantee(Way.ARCHIVE), undoable=is_kept, warnings=warnings)
 
 
