@@ -17,6 +17,7 @@ from amends.contract import (
     Claim,
     Compare,
     Evidence,
+    Fact,
     Fence,
     Happened,
     Level,
@@ -330,11 +331,7 @@ def undo_restores(case: Case) -> Found:
 
 
 def each_write_speaks_for_itself(case: Case) -> Found:
-    """18, 25: nothing is told as applied or complete that is not recorded so, and no sentence says more."""
-    for number, told_by in _told_by_task(case).items():
-        done = [told for told in told_by if told.life.is_done]
-        if any(told.is_whole_told for told in told_by) and len(done) != len(told_by):
-            yield f"task {number} was told of a complete transaction, and not all of it is done"
+    """18, 25: nothing is told as applied or failed that is not recorded so, and no sentence says more."""
     for told in case.history.told:
         name = told.life.operation_id
         if told.outcome is WriteOutcome.APPLIED and told.recorded is not State.APPLIED:
@@ -343,6 +340,26 @@ def each_write_speaks_for_itself(case: Case) -> Found:
             yield f"{name} was told as failed while it was recorded as {told.recorded}"
         if told.outcome is not WriteOutcome.APPLIED and told.life.evidence is not Evidence.ATTESTED:
             yield from _overstated(told)
+
+
+def complete_means_that_the_gate_held(case: Case) -> Found:
+    """25: nobody is told that a transaction is complete but where whoever recorded it had seen every fact hold."""
+    complete: set[str] = set()
+    for item in case.history.recorded:
+        if item.event.happened is not Happened.COMPLETED:
+            continue
+        complete.add(item.event.subject)
+        for fact in _gate(case, item.event.subject):
+            reads = [
+                read
+                for read in case.history.reads
+                if read.task == item.task and read.target == fact.target and read.tick < item.tick
+            ]
+            if not reads or not fact.holds(reads[-1].seen):
+                yield f"{item.event.subject} was recorded as complete, and {fact.target} was not seen as asked"
+    for told in case.history.told:
+        if told.is_whole_told and told.life.transaction not in complete:
+            yield f"{told.life.transaction} was told as complete, and is not recorded so"
 
 
 def the_message_admits_races(case: Case) -> Found:
@@ -436,6 +453,7 @@ CHECKERS: tuple[Callable[[Case], Found], ...] = (
     undo_is_careful,
     undo_restores,
     each_write_speaks_for_itself,
+    complete_means_that_the_gate_held,
     the_message_admits_races,
     nothing_stays_in_doubt,
     claims_outlive_doubt,
@@ -455,6 +473,10 @@ def violations(case: Case) -> list[str]:
 
 def _proposed(case: Case, operation_id: str) -> Life:
     return Life.of([case.recorded[operation_id][0].event])
+
+
+def _gate(case: Case, transaction: str) -> list[Fact]:
+    return [Fact(**fact) for fact in case.recorded[transaction][0].event.data["gate"]]
 
 
 def _keys(case: Case) -> dict[str, set[str]]:

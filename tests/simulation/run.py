@@ -57,7 +57,7 @@ def simulate(seed: int) -> Outcome:
 
 def conclude(world: SimulatedWorld, seed: int = -1) -> Outcome:
     """Settle everything, let time run out, and judge."""
-    world.settle_everything()
+    world.carry_on()
     world.run_out_of_time()
     journal = world.processes[-1].journal
     case = Case(world.kind, world.history, tuple(journal.open()), journal.verify())

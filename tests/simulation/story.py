@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from amends.broker import Ask, Report, confirm, decline, propose, undo
-from amends.contract import OperationKind, State
+from amends.contract import OperationKind
 from amends.ports import Attempt, WriteRequest
 from tests.simulation.run import Outcome, conclude
 from tests.simulation.surface import Fate
@@ -263,8 +263,7 @@ def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, M
         story.tell(world, split)
     while True:
         try:
-            world.settle_everything()
-            _confirm_again(world)
+            world.carry_on()
             return world
         except Crashed:
             continue
@@ -313,11 +312,3 @@ def _advance(world: SimulatedWorld, task: Task, steps: int) -> None:
             world.is_split_past_the_end = True
             return
         world.advance(task)
-
-
-def _confirm_again(world: SimulatedWorld) -> None:
-    process = world.process()
-    for row in process.journal.open():
-        if row.state is State.CONFIRMED and row.transaction is not None:
-            world.run(process, "confirm", confirm(row.transaction, by="person"))
-    world.settle_everything()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from amends.broker import Report, Steps, World, check
+from amends.broker import Report, Steps, World, check, confirm
 from amends.broker.step import Commit, Send, Step
 from amends.contract import State, render_outcome
 from amends.errors import JournalError
@@ -186,6 +186,21 @@ class SimulatedWorld:
             before = now
             self.clock.advance(LEASE_AND_MORE_MS)
             self.check_everything(process)
+
+    def carry_on(self) -> None:
+        """Confirm once more whatever was confirmed and has not ended, until each is complete, BLOCKED or waits."""
+        for _ in range(ROUNDS_MAX):
+            self.settle_everything()
+            process = self.process()
+            rows = process.journal.open()
+            waiting = {row.transaction for row in rows if row.state is State.PROPOSED}
+            before = len(self.history.requests)
+            for row in rows:
+                if row.state is State.OPEN and row.subject not in waiting:
+                    self.run(process, "confirm", confirm(row.subject, by="person"))
+            if len(self.history.requests) == before:
+                break
+        self.settle_everything()
 
     def check_everything(self, process: Process) -> None:
         """Have `process` check whatever is open."""
