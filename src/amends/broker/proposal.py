@@ -7,7 +7,7 @@ is called; one about a BLOCKED transaction is refused until a follow-up complete
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from amends.contract.lifecycle import Happened, State
@@ -312,13 +312,31 @@ def _is_expired(report: Report, moment: Moment) -> bool:
 
 
 def _reject_overlaps(plans: Sequence[Plan]) -> None:
-    """Refuse writes of one transaction that are about the same target. Raises DocumentError."""
+    """Refuse writes of one transaction that are about the same target, or one about what is in the other's.
+
+    Raises DocumentError.
+    """
     places: dict[str, int] = {}
     for place, each in enumerate(plans, start=1):
         for target in filter(None, (each.operation.target, each.operation.source)):
-            if target in places:
-                raise DocumentError(
-                    f"writes {places[target]} and {place} are both about {target}",
-                    hint="write to each target once, or make two documents",
-                )
+            _reject_twice(target, target, place, places)
             places[target] = place
+    for target, place in places.items():
+        for above in _above(target):
+            _reject_twice(above, target, place, places)
+
+
+def _reject_twice(target: str, told: str, place: int, places: dict[str, int]) -> None:
+    other = places.get(target)
+    if other is not None:
+        raise DocumentError(
+            f"writes {min(other, place)} and {max(other, place)} are both about {told}",
+            hint="write to each target once, or make two documents",
+        )
+
+
+def _above(target: str) -> Iterator[str]:
+    """Give the folders that `target` is in, where its surface has such."""
+    while "/" in target:
+        target = target.rpartition("/")[0]
+        yield target

@@ -38,7 +38,7 @@ from amends.recovery import (
 )
 
 from .life import Life, digest_of, observation_from, plan_data
-from .machine import Closing, execute, may_settle, quiesce, record, settle
+from .machine import Closing, execute, look, may_settle, quiesce, record, settle
 from .report import Report, find, one
 from .step import Commit, Moment, Name, Now, Read, Self, Steps, do
 
@@ -155,8 +155,8 @@ def attest(operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) ->
             )
         raise RecoveryError(f"operation {life.operation_id} is {life.state}; there is nothing to attest")
     happened = Happened.APPLIED if outcome is WriteOutcome.APPLIED else Happened.FAILED
-    seen = yield from do(Read(life.operation.target, is_interruptible=False))
-    is_there = happened is Happened.APPLIED and life.operation.holds(seen)
+    seen, seen_source = yield from look(life.operation)
+    is_there = happened is Happened.APPLIED and life.operation.holds(seen, seen_source)
     data = {"evidence": Evidence.ATTESTED, "reason": reason, "by": by, "after": asdict(seen) if is_there else None}
     yield from record(life, happened, data, life.state is State.CLOSED, closing=closing(report))
     return (yield from concluded((yield from find(report.transaction))))
