@@ -13,7 +13,7 @@ from amends.assembly import Amends
 from amends.broker import Report
 from amends.contract.lifecycle import State
 from amends.contract.message import render_outcome
-from amends.errors import MisuseError
+from amends.errors import BlockedError, MisuseError
 from tests.crash.place import Place, digest_of
 from tests.crash.process import asked
 
@@ -42,7 +42,7 @@ class Story:
         """Ask for it, and give what is told; a refusal before anything was recorded is an answer too."""
         try:
             return outcomes(self.ask(amends, place))
-        except MisuseError as error:
+        except (MisuseError, BlockedError) as error:
             return [{"refused": str(error)}]
 
     def repeat(self, amends: Amends, place: Place) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ class Story:
         for _ in range(REPEATS_MAX):
             try:
                 report = self.ask(amends, place)
-            except MisuseError as error:  # it was undone already, or somebody took the file away
+            except (MisuseError, BlockedError) as error:  # undone already, taken away by somebody, or stopped for good
                 told.append({"refused": str(error)})
                 break
             if report.waiting(State.CONFIRMED):

@@ -160,9 +160,9 @@ def test_a_paused_writer_harms_nothing_that_was_written_meanwhile(kind: str, tmp
     assert held["outcome"] == WriteOutcome.FAILED, "two writes held one target"
 
     asked(taking_over(place, is_later=True))
-    (applied,) = asked(asking(place, other))
+    *_, applied = asked(asking(place, other))
     writer.go_on()
-    (late,) = writer.answer()
+    late, *_ = writer.answer()
 
     place.record.learn(writer.marks)
     assert (applied["outcome"], late["outcome"]) == (WriteOutcome.APPLIED, WriteOutcome.FAILED)

@@ -389,7 +389,10 @@ def nothing_stays_in_doubt(case: Case) -> Found:
     for subject, items in case.recorded.items():
         if items[0].event.happened is not Happened.OPENED or fold(i.event.happened for i in items) is not State.OPEN:
             continue
-        states = {life.state for life in case.lives.values() if life.transaction == subject}
+        lives = [life for life in case.lives.values() if life.transaction == subject]
+        if not can_settle and any(life.holds_claims for life in lives):
+            continue  # whatever a person said of it, it may still land
+        states = {life.state for life in lives}
         if not states & {State.PROPOSED, State.CONFIRMED, *HOLDING}:
             yield f"{subject} is open, and nothing of it is: {sorted(states)}"
 
