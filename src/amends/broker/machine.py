@@ -284,7 +284,10 @@ def record(
     pending: Sequence[Event] = (),
     closing: Closing,
 ) -> Steps[Life]:
-    """Record an outcome with what it means for others; told only once that is done."""
+    """Record an outcome with what it means for others; told only once that is done.
+
+    Raises LostRaceError if what is pending can't be recorded any more.
+    """
     moment = yield from do(Now())
     event = Event(life.operation_id, happened, moment.now_ms, data, epoch=life.epoch, releases=is_quiescent)
     ended = life.followed_by([event])
@@ -299,6 +302,8 @@ def record(
         try:
             yield from do(Commit((*pending, event, *also)))
         except LostRaceError:
+            if pending:
+                raise
             return (yield from recall(life.operation_id))
     is_litter_left = happened is Happened.FAILED or life.operation.kind is OperationKind.DELETE
     if is_litter_left and happened is not Happened.CLOSED and life.key is not None and is_quiescent:

@@ -67,7 +67,10 @@ def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
             return joined
     unfinished = yield from _unfinished(plans)
     if unfinished is not None:
-        return (yield from _adopt(plans, ask, unfinished))
+        try:
+            return (yield from _adopt(plans, ask, unfinished))
+        except LostRaceError:  # it ended just then
+            return (yield from propose(requests, ask))
     return (yield from open_transaction(plans, ask))
 
 
@@ -250,18 +253,16 @@ def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
         report = yield from find(row.subject)
         if not overlap(report.aims, wanted):
             continue
-        if report.state is State.BLOCKED:
-            if not report.was_attempted:
-                continue
-            raise BlockedError(
-                f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
-                hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
-            )
         has_failed = any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives)
         if has_failed and not any(life.is_holding or life.holds_claims for life in report.lives):
             report = yield from concluded(report)
             if report.state is State.OPEN:
                 return report
+        if report.state is State.BLOCKED and report.was_attempted:
+            raise BlockedError(
+                f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
+                hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
+            )
     return None
 
 

@@ -78,10 +78,10 @@ def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
         report = yield from find(report.transaction)
         while report.state is State.OPEN:
             case, decision = yield from consider(report)
-            following = yield from _carry_out(report, case, decision)
-            if following is None:
+            if not (yield from _carry_out(report, case, decision)):
                 break
-            report = following
+            has_sent = has_sent or isinstance(decision, Proceed | Recover)
+            report = yield from find(report.transaction)
     except UnusableError:
         if not has_sent:
             raise
@@ -220,28 +220,28 @@ def proposed(plan: Plan, transaction: str, *, proposer: str, moment: Moment, mor
 # --- the parts --------------------------------------------------------------------------------------------------
 
 
-def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[Report | None]:
-    """Do what was decided and give the transaction as it stands then; None where there is nothing to do now."""
+def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[bool]:
+    """Do what was decided; False where there is nothing to do now."""
     chosen = next((life for life in report.lives if life.is_recovery and life.state is State.CONFIRMED), None)
     match decision:
         case Complete() | Blocked():
-            return (yield from _end(report, case, decision))
+            yield from _end(report, case, decision)
         case Proceed(operation):
             life = next(life for life in report.waiting(State.CONFIRMED, State.PROPOSED) if life.operation == operation)
             if life.state is State.PROPOSED:
-                return None
+                return False
             yield from execute(life, pending=(), closing=closing(report))
         case Recover() if chosen is not None:
             with suppress(LostRaceError):
                 yield from _recover(report, chosen, case.now, pending=())
         case Recover(operation):
             if any(life.is_recovery and life.state is State.PROPOSED for life in report.lives):
-                return None
+                return False
             with suppress(LostRaceError):
                 yield from _recover_again(report, operation, case.now)
         case Wait() | LookAgain():
-            return None
-    return (yield from find(report.transaction))
+            return False
+    return True
 
 
 def _recover_again(report: Report, operation: Operation, now: Audit) -> Steps[None]:
