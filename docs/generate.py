@@ -190,8 +190,8 @@ def regenerate(text: str) -> str:
 
 
 def pages(root: Path) -> list[Path]:
-    """The files that may hold blocks: all of docs/, and the Markdown beside it."""
-    return sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")])
+    """The files that may hold blocks: all of docs/ and skills/, and the Markdown beside them."""
+    return sorted(path for top in ("*.md", "docs/**/*.md", "skills/**/*.md") for path in root.glob(top))
 
 
 def main() -> int:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from amends.broker import Life
+from amends.broker import Life, Report
 from amends.contract import Observation, State, WriteOutcome
 from amends.contract.operation import Json
 from amends.ports import Attempt, Event, Plan
 
 Fields = Mapping[str, Json]
+
+SENDING = frozenset({"propose", "propose again", "confirm", "undo", "followup"})
+"""The calls that may send: all others read, fence and record."""
 
 
 @dataclass(slots=True)
@@ -95,9 +98,17 @@ class Told:
     outcome: WriteOutcome | None
     text: str
     recorded: State
-    is_whole_told: bool
-    """The transaction was called complete."""
     is_joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTold:
+    """What somebody was told of a transaction. `recorded` is its state in the journal at that moment."""
+
+    tick: int
+    task: int
+    report: Report
+    recorded: State | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +144,7 @@ class History:
     planned: list[Planned] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)
     told: list[Told] = field(default_factory=list)
+    reports: list[ReportTold] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
     sends: list[tuple[int, int, int]] = field(default_factory=list)
     """(tick, task, tick of the task's step before) of every send, also of those that left nothing on the wire."""

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from amends.broker import life, machine, step, transaction
+from amends.broker import life, machine, proposal, sequel, step, transaction
+from amends.journal import rule
+from amends.recovery import budget, governor, mismatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             machine,
             "settle",
-            "answer = yield from do(SetFence(life.attempt))",
+            "answer = yield from do(SetFence(life.attempt, is_gone))",
             "seen = yield from do(Read(life.operation.target))\n"
             "        answer = Answer(Evidence.RECEIPT if life.operation.holds(seen) else Evidence.VOIDED)",
         ),
@@ -95,7 +97,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             machine,
             "settle",
-            "answer = yield from do(SetFence(life.attempt))",
+            "answer = yield from do(SetFence(life.attempt, is_gone))",
             "answer = yield from do(Send(life.attempt))",
         ),
     ),
@@ -168,15 +170,15 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "what moved since it was shown is sent",
-        (machine, "judge", "if not seen.same_as(life.plan.shown):", "if False:"),
+        (machine, "judge", "if not fresh.same_as(shown):", "if False:"),
     ),
     mutant(
         "the confirmed write is sent without a fresh read",
         (
             machine,
             "execute",
-            "seen = yield from do(Read(life.operation.target))",
-            "seen = life.plan.shown",
+            "seen, seen_source = yield from look(life.operation)",
+            "seen, seen_source = life.plan.shown, life.plan.shown_source",
         ),
     ),
     mutant(
@@ -214,9 +216,9 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
         (
             transaction,
-            "_run",
-            "return (yield from find(report.transaction))",
-            "return replace(report, lives=tuple(lives))",
+            "run",
+            "        report = yield from find(report.transaction)\n        while report.state is State.OPEN:\n",
+            "        while report.state is State.OPEN and not has_sent:\n",
         ),
         seeds=3000,
     ),
@@ -225,9 +227,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (machine, "record", "yield from do(Commit((*pending, event, *also, *closing(ended, moment.now_ms))))", "pass"),
         (
             transaction,
-            "_run",
-            "return (yield from find(report.transaction))",
-            "return replace(report, lives=tuple(lives))",
+            "run",
+            "        report = yield from find(report.transaction)\n        while report.state is State.OPEN:\n",
+            "        while report.state is State.OPEN and not has_sent:\n",
         ),
     ),
     mutant(
@@ -255,73 +257,187 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "an undo is not held to what the write left",
         (
-            transaction,
-            "undo",
+            sequel,
+            "_reversal",
             "plan = yield from do(PlanUndo(proposal, life.attempt))",
-            "seen = yield from do(Read(life.operation.target))\n"
+            "from amends.broker.step import Read\n"
+            "    seen = yield from do(Read(life.operation.target))\n"
             "    plan = replace((yield from do(PlanUndo(proposal, life.attempt))), shown=seen)",
         ),
     ),
     mutant(
         "an undo is sent as the proposal came, without a confirmation",
         (
-            transaction,
+            sequel,
             "undo",
-            "return (yield from _open([plan], replace(ask, title=title), reverses=life.operation_id))",
-            "report = yield from _open([plan], replace(ask, confirmed_by=None), reverses=life.operation_id)\n"
+            "return (yield from open_transaction([plan], replace(ask, title=title), reverses=[life.operation_id]))",
+            "from amends.broker.transaction import run\n"
+            "    from amends.contract.lifecycle import Happened\n"
+            "    from amends.ports import Event\n"
+            "    asking = replace(ask, confirmed_by=None)\n"
+            "    report = yield from open_transaction([plan], asking, reverses=[life.operation_id])\n"
             "    if not report.waiting(State.PROPOSED):\n"
             "        return report\n"
             "    [undoing] = report.lives\n"
             "    made_up = Event(undoing.operation_id, Happened.CONFIRMED, 0, {'by': 'nobody', 'digest': ''})\n"
             "    confirmed = replace(report, lives=(undoing.followed_by([made_up]),))\n"
-            "    return (yield from _run(confirmed, [made_up]))",
+            "    return (yield from run(confirmed, [made_up]))",
         ),
     ),
     mutant(
         "a write is undone by whoever asks, twice if twice asked",
-        (machine, "execute", "if reversed_life.undone_by is not None:", "if False:"),
+        (machine, "_overtaken", "if reversed_life.undone_by is not None:", "if False:"),
         seeds=0,
     ),
     mutant(
         "any outcome under way answers for every payload",
         (
-            transaction,
+            proposal,
             "_join",
-            'plan = wanted.get(row.fingerprint or "")',
-            "plan = plans[0] if row.fingerprint else None",
+            'planned = wanted.get(row.fingerprint or "")',
+            "planned = plans[0] if row.fingerprint else None",
         ),
-        (transaction, "_join", "if {life.fingerprint for life in report.lives} != wanted.keys():", "if False:"),
+        (
+            proposal,
+            "_join",
+            "if {life.fingerprint for life in report.lives if not life.is_recovery} != wanted.keys():",
+            "if False:",
+        ),
     ),
     mutant(
-        "a transaction is complete when one write is",
+        "a transaction is complete when one fact holds",
         (
-            transaction,
-            "_closing_events",
-            "if all(life.is_done for life in lives):",
-            "if any(life.is_done for life in lives):",
+            governor,
+            "_complete",
+            "if case.mismatches or case.without_facts:",
+            "if len(case.mismatches) >= len(case.gate) or case.without_facts:",
         ),
+        (governor, "_complete", "if case.again is None or mismatches(case.gate, case.now):", "if case.again is None:"),
     ),
     mutant(
         "the rest goes on after a failure",
-        (transaction, "_run", "        if not lives[place].is_done:\n            break\n", ""),
-        (
-            transaction,
-            "_closing_events",
-            "return [*left, ends(Happened.WITHDRAWN if nothing_sent else Happened.BLOCKED)]",
-            "return []",
-        ),
+        (transaction, "run", "            if not ended.is_done:\n                break\n", ""),
     ),
     mutant(
         "a journal that failed after a send is raised",
-        (transaction, "_run", "if not was_sent:", "if True:"),
+        (transaction, "run", "        if not has_sent:\n            raise", "        raise"),
         seeds=3000,
+    ),
+    mutant(
+        "a journal that failed after a recovery is raised",
+        (transaction, "run", "has_sent = has_sent or isinstance(decision, Proceed | Recover)", "pass"),
+        seeds=3000,
+    ),
+    mutant(
+        "the budget is kept in memory",
+        (transaction, "_recover", ', "spends": spends}', "}"),
+        (governor, "Case.used", "return self.spent | counted", "return self.spent"),
+        seeds=0,
+    ),
+    mutant(
+        "the fingerprint has the label in it",
+        (
+            transaction,
+            "proposed",
+            '"fingerprint": fingerprint(plan.operation),',
+            '"fingerprint": f"{operation_id} {fingerprint(plan.operation)}",',
+        ),
+    ),
+    mutant(
+        "aims are left out of the budget",
+        (
+            budget,
+            "Spent.forbids",
+            "or overlap(self.aims, aims(operation))",
+            "",
+        ),
+        (rule, "plus", "or overlap(spent.aims, more.aims)", ""),
+        seeds=0,
+    ),
+    mutant(
+        "only the last state is compared to find a return",
+        (mismatch, "oscillating", "states[: max(0, place - 1)]", "states[max(0, place - 1) : place]"),
+        seeds=0,
+    ),
+    mutant(
+        "a recovery is decided on what was seen before",
+        (
+            transaction,
+            "consider",
+            "case = replace(case, now=(yield from audit(report)))",
+            "case = replace(case, now=case.history[-1])",
+        ),
+    ),
+    mutant(
+        "a recovery is decided while an attempt may still land",
+        (
+            transaction,
+            "consider",
+            "if any(life.is_holding or life.holds_claims for life in report.lives):",
+            "if False:",
+        ),
+        (governor, "_held", "if any(each.standing is Standing.HELD for each in case.tried)", "if False"),
+    ),
+    mutant(
+        "what did not help is tried on",
+        (governor, "_unchanged", "if recovery is None or ", "if True or "),
+        (governor, "_spent", "if case.used.forbids(culprit.operation):", "if False:"),
+        (
+            rule,
+            "plus",
+            "spent.is_exhausted or spent.fingerprints & more.fingerprints or overlap(spent.aims, more.aims)",
+            "False",
+        ),
+        seeds=0,
+    ),
+    mutant(
+        "the second look under the claims is left out",
+        (machine, "_overtaken", "if life.plan.guarantee.compare is Compare.ATOMIC:", "if True:"),
+    ),
+    mutant(
+        "a takeover recovers",
+        (
+            transaction,
+            "check",
+            "return (yield from concluded((yield from find(report.transaction))))",
+            "return (yield from run((yield from find(report.transaction))))",
+        ),
+    ),
+    mutant(
+        "what is BLOCKED is gone round under another name",
+        (proposal, "_unfinished", "if report.state is State.BLOCKED and report.was_attempted:", "if False:"),
+    ),
+    mutant(
+        "what is BLOCKED just now is gone round",
+        (
+            proposal,
+            "_unfinished",
+            "                return report\n",
+            "                return report\n            continue\n",
+        ),
+        seeds=3000,
+    ),
+    mutant(
+        "a write about what failed is a transaction of its own",
+        (proposal, "propose", "if unfinished is not None:", "if False:"),
+    ),
+    mutant(
+        "what is BLOCKED goes on when it is confirmed again",
+        (
+            proposal,
+            "confirm",
+            "        if report.state is State.OPEN:",
+            "        if report.state is State.BLOCKED:\n            report = replace(report, state=State.OPEN)\n"
+            "        if report.state is State.OPEN:",
+        ),
     ),
     mutant(
         "the fence of the surface is skipped and its answer made up",
         (
             step,
             "SetFence.perform",
-            "return world.surface_of(self.attempt.operation.target).fence(self.attempt)",
+            "return world.surface_of(self.attempt.operation.target).fence("
+            "self.attempt, is_sender_gone=self.is_sender_gone)",
             "from amends.contract.outcome import Evidence\n    return Answer(Evidence.VOIDED)",
         ),
     ),

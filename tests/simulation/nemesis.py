@@ -13,6 +13,7 @@ from amends.broker.step import ListOpen, Prepare, Recall, Send
 from amends.contract import Compare, Receipt, State
 from amends.errors import OwnershipError, TargetError
 from amends.ports import Attempt
+from tests.simulation.history import SENDING
 from tests.simulation.surface import KINDS, Fate, FenceFate
 from tests.simulation.world import LEASE_AND_MORE_MS, SimulatedWorld, Task, is_commit, journal_fault
 
@@ -95,7 +96,7 @@ class Nemesis:
 
     def _is_about_to_send(self, task: Task) -> bool:
         step = task.step
-        if isinstance(step, Recall) and task.record.name in ("propose", "confirm", "undo"):
+        if isinstance(step, Recall) and task.record.name in SENDING:
             return self.world.standing(step.subject) is State.EXECUTING
         return isinstance(step, Send)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from amends.broker import Ask, Report, confirm, decline, propose, undo
-from amends.contract import OperationKind
+from amends.broker import Ask, Report, confirm, decline, followup, propose, undo
+from amends.contract import OperationKind, State
+from amends.contract.operation import Json
 from amends.ports import Attempt, WriteRequest
 from tests.simulation.run import Outcome, conclude
 from tests.simulation.surface import Fate
@@ -26,8 +27,8 @@ EDIT, CREATE, ARCHIVE, UPLOAD = (
     OperationKind.ARCHIVE,
     OperationKind.UPLOAD,
 )
-OLD = {"text": "old", "note": "note of old"}
-THEIRS = {"text": "theirs", "note": "note of theirs"}
+OLD: dict[str, Json] = {"text": "old", "note": "note of old"}
+THEIRS: dict[str, Json] = {"text": "theirs", "note": "note of theirs"}
 
 Tell = Callable[[SimulatedWorld, int], None]
 
@@ -69,6 +70,22 @@ def _fates(world: SimulatedWorld, *fates: Fate) -> None:
     def fate(attempt: Attempt) -> Fate:
         del attempt
         return left.pop(0) if left else Fate.ANSWERED
+
+    world.surface.fate = fate
+
+
+def _meanwhile(world: SimulatedWorld, *changes: tuple[Fate, dict[str, Json] | None]) -> None:
+    """Give the requests to come these fates; with each, somebody else writes to `sim:a`."""
+    left = list(changes)
+
+    def fate(attempt: Attempt) -> Fate:
+        del attempt
+        if not left:
+            return Fate.ANSWERED
+        chosen, fields = left.pop(0)
+        if fields is not None:
+            world.surface.put("sim:a", fields)
+        return chosen
 
     world.surface.fate = fate
 
@@ -227,6 +244,87 @@ def _superseded(world: SimulatedWorld, split: int) -> None:
     world.run(process, "confirm", confirm(report.transaction, by="person"))
 
 
+def _each_fails_once(*wanted: tuple[OperationKind, str]) -> Tell:
+    """Refuse each write once: its recovery helps, and so would the next one."""
+
+    def tell(world: SimulatedWorld, split: int) -> None:
+        del split
+        process = world.process()
+        report = world.run(process, "propose", propose([request(*each) for each in wanted], ASK))
+        assert report is not None
+        _fates(world, *[Fate.REFUSED, Fate.ANSWERED] * len(wanted))
+        world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+    return tell
+
+
+def _never_helps(world: SimulatedWorld, split: int) -> None:
+    """Nothing is ever taken; the agent asks under other titles, in parts and merged, and a person follows it up."""
+    del split
+    process = world.process()
+    _fates(world, *[Fate.REFUSED] * 8)
+    report = _write(world, process, EDIT, "a")
+    part = WriteRequest(EDIT, "sim", "a", fields={"text": "new"})
+    for requests in ([request(EDIT, "a")], [part], [request(EDIT, "a", "another"), request(CREATE, "b")]):
+        world.run(process, "propose", propose(requests, replace(AUTO, title="Step 7b", again=True)))
+    _fates(world)
+    _taken_up(world, process, report.transaction)
+
+
+def _taken_up(world: SimulatedWorld, process: Process, transaction: str) -> None:
+    if world.standing(transaction) is not State.BLOCKED:
+        return
+    report = world.run(process, "followup", followup(transaction, ASK))
+    if report is not None:
+        world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+def _swings(world: SimulatedWorld, split: int) -> None:
+    """What is beside the facts goes to and fro while one recovery helps and the next one is due."""
+    del split
+    process = world.process()
+    first, second = ({**OLD, "text": text} for text in ("one", "two"))
+    world.surface.put("sim:a", first)
+    beside = WriteRequest(EDIT, "sim", "a", fields={"note": OLD["note"]})
+    report = world.run(process, "propose", propose([beside, request(CREATE, "b"), request(CREATE, "c")], ASK))
+    assert report is not None
+    _meanwhile(world, (Fate.REFUSED, second), (Fate.ANSWERED, None), (Fate.REFUSED, first))
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+def _asked_meanwhile(world: SimulatedWorld, split: int) -> None:
+    """A write that failed waits for its recovery, and an agent asks for something about the same."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    _fates(world, Fate.REFUSED)
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "propose", propose([request(EDIT, "a", "another")], replace(AUTO, title="Step 7b")))
+    world.finish(task)
+
+
+def _beside_each_other(world: SimulatedWorld, split: int) -> None:
+    """Two writes to one target, the second one from its first to its last step within the first."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a")], ASK))
+    other = world.run(second, "propose", propose([request(EDIT, "a", "another")], ASK))
+    assert report is not None
+    assert other is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "confirm", confirm(other.transaction, by="person"))
+    world.finish(task)
+
+
+def _all_undone(world: SimulatedWorld, split: int) -> None:
+    del split
+    process = world.process()
+    report = world.run(process, "propose", propose([request(EDIT, "a"), request(CREATE, "b")], AUTO))
+    if report is not None:
+        _undo(world, process, report.transaction)
+
+
 STORIES: tuple[Story, ...] = (
     Story("create", _of(CREATE)),
     Story("edit", _of(EDIT)),
@@ -248,6 +346,13 @@ STORIES: tuple[Story, ...] = (
     Story("two undos", _two_undos, actors=2),
     Story("the second of three fails", _several(Fate.ANSWERED, Fate.REFUSED)),
     Story("the second of three is lost", _several(Fate.ANSWERED, Fate.FLIES)),
+    Story("each of three fails once", _each_fails_once((EDIT, "a"), (CREATE, "b"), (CREATE, "c"))),
+    Story("one below the other, each fails once", _each_fails_once((UPLOAD, "a"), (UPLOAD, "a/b"))),
+    Story("nothing helps", _never_helps),
+    Story("to and fro", _swings),
+    Story("another write while one failed", _asked_meanwhile, actors=2),
+    Story("beside each other", _beside_each_other, actors=2),
+    Story("all undone", _all_undone),
     Story("expired", _expired),
     Story("declined", _declined, actors=2),
     Story("superseded", _superseded),
@@ -263,7 +368,7 @@ def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, M
         story.tell(world, split)
     while True:
         try:
-            world.carry_on()
+            world.go_on()
             return world
         except Crashed:
             continue

@@ -158,8 +158,9 @@ class FakeSurface:
         kind, shown = plan.operation.kind, self._observe(plan.operation.target)
         if kind in (OperationKind.CREATE, OperationKind.EDIT):
             kind = OperationKind.EDIT if shown.presence is Presence.PRESENT else OperationKind.CREATE
-        fields = plan.payload["fields"]
-        return self._plan(replace(plan.operation, kind=kind), None if fields is None else dict(fields), shown)
+        facts = {fact.field: fact.value for fact in plan.operation.postcondition}
+        fields = None if plan.payload["fields"] is None else {**shown.fields, **facts}
+        return self._plan(replace(plan.operation, kind=kind), fields, shown)
 
     def plan_undo(self, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
         """Plan the write that brings back what was there."""

@@ -8,8 +8,6 @@ from tests.simulation.run import simulate
 from tests.simulation.story import STORIES, ended, splits
 from tests.simulation.surface import KINDS
 
-LONG = 1_000  # seeds; more take longer than five seconds
-
 
 def found_in(mutant: Mutant) -> str | None:
     """Say where the mistake is found first: in a seed, or in a story in which nothing crashes."""
@@ -25,10 +23,8 @@ def found_in(mutant: Mutant) -> str | None:
     return None
 
 
-@pytest.mark.parametrize(
-    "mutant",
-    [pytest.param(each, id=each.name, marks=[pytest.mark.proof] if each.seeds > LONG else []) for each in MUTANTS],
-)
+@pytest.mark.proof
+@pytest.mark.parametrize("mutant", [pytest.param(each, id=each.name) for each in MUTANTS])
 @pytest.mark.requirement("simulation:mutants:caught")
 def test_a_mistake_in_the_protocol_is_caught(mutant: Mutant) -> None:
     """A checker that no mistake can make fail checks nothing."""

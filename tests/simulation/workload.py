@@ -1,5 +1,8 @@
 """What is asked for: writes that overlap, repeat and contradict each other, confirmed or not, undone and attested.
 
+An eager agent asks again for what did not work: under another title, in parts, merged with a neighbour, with another
+value. A person takes up what is BLOCKED.
+
 Names and contents come from few choices, so that joins, conflicts and lookalikes are common. Whoever asks knows what
 was told so far; a person who attests has looked, and says what is true.
 """
@@ -7,10 +10,11 @@ was told so far; a person who attests has looked, and says what is true.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from amends.broker import Ask, Report, Steps, attest, check, confirm, decline, outcome_told, propose, undo
+from amends.broker import Ask, Report, Steps, attest, check, confirm, decline, followup, outcome_told, propose, undo
 from amends.contract import OperationKind, State, WriteOutcome
 from amends.ports import WriteRequest
 from tests.simulation.world import Process, SimulatedWorld, Task
@@ -19,6 +23,7 @@ KEYS = ("a", "b", "a/b", "a-b")
 """`a/b` is below `a`, and `a-b` only looks like it. What differs in case only is one target."""
 KINDS_THERE = (OperationKind.EDIT, OperationKind.EDIT, OperationKind.UPLOAD, OperationKind.ARCHIVE)
 KINDS_ABSENT = (OperationKind.CREATE, OperationKind.CREATE, OperationKind.UPLOAD)
+TITLES = ("", "Save it", "Save it, second try", "Step 7b")
 TEXTS = ("one", "two", "three", "four", "five")
 
 
@@ -32,6 +37,7 @@ class Workload:
         self.calls_left = calls
         self.transactions: list[str] = []
         self.operations: list[str] = []
+        self.asked: list[list[WriteRequest]] = []
         for key in rng.sample(KEYS, 3):
             world.surface.put(f"sim:{key.lower()}", {"text": "old", "note": "note of old"})
         self._choices: tuple[tuple[int, Callable[[Process], Task]], ...] = (
@@ -41,6 +47,8 @@ class Workload:
             (3, self._check),
             (1, self._undo),
             (1, self._attest),
+            (2, self._follow_up),
+            (2, self._undo_all),
         )
 
     def start_one(self, process: Process) -> Task:
@@ -50,6 +58,8 @@ class Workload:
             return self._propose(process)
         if self._waiting() and self.rng.random() < 0.4:
             return self._confirm(process)
+        if self._blocked() and self.rng.random() < 0.2:
+            return self._follow_up(process)
         if self._applied() and self.rng.random() < 0.3:
             return self._undo(process)
         weights = [weight for weight, _ in self._choices]
@@ -70,6 +80,9 @@ class Workload:
     def _waiting(self) -> list[str]:
         return [name for name in self.transactions if self.world.standing(name) is State.OPEN]
 
+    def _blocked(self) -> list[str]:
+        return [name for name in self.transactions if self.world.standing(name) is State.BLOCKED]
+
     def _applied(self) -> list[str]:
         return [name for name in self.operations if self.world.standing(name) is State.APPLIED]
 
@@ -80,6 +93,7 @@ class Workload:
         is_confirmed, expires, again = self.rng.random() < 0.6, self.rng.random() < 0.05, self.rng.random() < 0.2
         return Ask(
             "agent",
+            title=self.rng.choice(TITLES),
             confirmed_by="operator" if is_confirmed else None,
             expires_in_ms=30_000 if expires else None,
             again=again,
@@ -91,12 +105,35 @@ class Workload:
         kind = self.rng.choice(kinds if self.rng.random() < 0.9 else KINDS_THERE + KINDS_ABSENT)
         text = self.rng.choice(TEXTS)
         fields = {} if kind is OperationKind.ARCHIVE else {"text": text, "note": f"note of {text}"}
+        if kind is OperationKind.EDIT and self.rng.random() < 0.2:
+            del fields[self.rng.choice(("text", "note"))]
         return WriteRequest(kind, "sim", key, fields=fields)
 
     def _propose(self, process: Process) -> Task:
         chosen = self.rng.sample(KEYS, self.rng.choice((1, 1, 1, 2, 3)))
         keys = [key.upper() if self.rng.random() < 0.2 else key for key in chosen]
-        return self._start(process, propose([self._request(key) for key in keys], self._ask()), "propose")
+        requests = [self._request(key) for key in keys]
+        if self.asked and self.rng.random() < 0.35:
+            requests = self._asked_before(requests)
+        self.asked.append(requests)
+        ask = self._ask()
+        return self._start(process, propose(requests, ask), "propose again" if ask.again else "propose")
+
+    def _asked_before(self, others: list[WriteRequest]) -> list[WriteRequest]:
+        """Ask once more for what was asked for: the same, a part of it, or merged with something else."""
+        before = self.rng.choice(self.asked[-4:])
+        match self.rng.randrange(3):
+            case 0:
+                return before
+            case 1:
+                part = self.rng.choice(before)
+                if part.kind is OperationKind.EDIT and len(part.fields) > 1:
+                    name = self.rng.choice(sorted(part.fields))
+                    part = replace(part, fields={name: part.fields[name]})
+                return [part]
+            case _:
+                keys = {request.key.lower() for request in before}
+                return [*before, *(other for other in others if other.key.lower() not in keys)]
 
     def _confirm(self, process: Process) -> Task:
         name = self.rng.choice(self._waiting() or self.transactions)
@@ -110,10 +147,17 @@ class Workload:
         return self._start(process, check(self.rng.choice(self.transactions)), "check")
 
     def _undo(self, process: Process) -> Task:
-        name = self.rng.choice(self._applied()[-2:] or self.operations)
+        name = self.rng.choice(self._applied()[-2:] or self.operations or self.transactions)
         if self.rng.random() < 0.3:  # two people have the same idea
             self._start(process, undo(name, self._ask()), "undo")
         return self._start(process, undo(name, self._ask()), "undo")
+
+    def _undo_all(self, process: Process) -> Task:
+        return self._start(process, undo(self.rng.choice(self.transactions), self._ask()), "undo")
+
+    def _follow_up(self, process: Process) -> Task:
+        name = self.rng.choice(self._blocked() or self.transactions)
+        return self._start(process, followup(name, self._ask()), "followup")
 
     def _attest(self, process: Process) -> Task:
         open_ones = [o for o in self.operations if self.world.standing(o) in (State.CLOSED, State.AMBIGUOUS)]

@@ -15,11 +15,12 @@ from amends.broker.step import Commit, Send, Step
 from amends.contract import State, render_outcome
 from amends.errors import JournalError
 from amends.journal import MemoryJournal
-from amends.ports import OpenSubject
 from amends.testing import FakeClock, FakeIds
-from tests.simulation.history import History, Recorded, Refused, TaskRecord, Told
+from tests.simulation.history import History, Recorded, Refused, ReportTold, TaskRecord, Told
 from tests.simulation.surface import FakeSurface, Fate
 
+TICKS_MAX = 20_000
+"""No run has that many steps, unless it never ends; and then it must not take the machine's memory with it."""
 LEASE_AND_MORE_MS = 61_000
 """After that much time, a living process that does not move may be taken over."""
 
@@ -31,6 +32,10 @@ Mode = Literal["before", "after", "flying"]
 
 class Crashed(BaseException):
     """The process of a story ended here. Not an Exception: a machine could catch it, and a crash can't be caught."""
+
+
+class EndlessError(BaseException):
+    """A run that goes on for ever. Not an Exception either."""
 
 
 @dataclass(slots=True)
@@ -133,6 +138,8 @@ class SimulatedWorld:
     def advance(self, task: Task, *, instead: BaseException | None = None) -> None:
         """Have `task` do its next step; `instead` is raised in place of doing it."""
         self.tick += 1
+        if self.tick > TICKS_MAX:
+            raise EndlessError
         self.surface.tick, self.surface.task = self.tick, task.record.number
         if task.step is not None:
             self.steps_done += 1
@@ -175,14 +182,11 @@ class SimulatedWorld:
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
-    def settle_everything(self) -> None:
+    def settle_everything(self, process: Process | None = None) -> None:
         """Without faults from here on: a new process checks what is open, until nothing moves any more."""
-        process = self.process()
-        before: list[OpenSubject] | None = None
-        for _ in range(ROUNDS_MAX):
-            now = process.journal.open()
-            if now == before:
-                return
+        process = process or self.process()
+        before: list[tuple[str, State]] = []
+        while (now := self._standings(process)) != before:
             before = now
             self.clock.advance(LEASE_AND_MORE_MS)
             self.check_everything(process)
@@ -207,6 +211,29 @@ class SimulatedWorld:
         for transaction in dict.fromkeys(row.transaction or row.subject for row in process.journal.open()):
             self.run(process, "check", check(transaction))
 
+    def go_on(self) -> None:
+        """Have a person confirm once more what was confirmed and is not over, until nothing moves any more.
+
+        What nobody ever confirmed stays as it is.
+        """
+        process = self.process()
+        self.settle_everything(process)
+        before: list[tuple[str, State]] = []
+        while (now := self._standings(process)) != before:
+            before = now
+            open_ones = process.journal.open()
+            unasked = {row.transaction for row in open_ones if row.state is State.PROPOSED}
+            for row in open_ones:
+                if row.state is State.OPEN and row.subject not in unasked:
+                    self.run(process, "confirm", confirm(row.subject, by="person"))
+            self.settle_everything(process)
+
+    def forget(self) -> None:
+        """Let go of everything that refers back to this world, so that the next one finds the memory free."""
+        self.tasks.clear()
+        self.surface.fate = self.surface.fence_fate = self.surface.is_unreadable = None  # type: ignore[assignment]
+        self.history = History()
+
     def run_out_of_time(self) -> None:
         """Let everything that can still land do so."""
         for request in self.surface.flying():
@@ -215,6 +242,10 @@ class SimulatedWorld:
             self.surface.land(request)
 
     # --- the parts ---------------------------------------------------------------------------------------------------
+
+    def _standings(self, process: Process) -> list[tuple[str, State]]:
+        """Give what is open, and how it stands; who works on it plays no part."""
+        return [(row.subject, row.state) for row in process.journal.open()]
 
     def _ports(self, process: Process) -> World:
         return World(process.journal, {"sim": self.surface}, self.clock, self.ids)
@@ -261,6 +292,9 @@ class SimulatedWorld:
             self.history.refused.append(Refused(self.tick, task.record.number, error))
 
     def _tell(self, task: Task, report: Report) -> None:
+        self.history.reports.append(
+            ReportTold(self.tick, task.record.number, report, self.standing(report.transaction))
+        )
         for life in report.lives:
             result = life.result
             self.history.told.append(
@@ -271,7 +305,6 @@ class SimulatedWorld:
                     outcome=result.outcome if result else None,
                     text=render_outcome(result).text if result else "",
                     recorded=self.standing(life.operation_id) or life.state,
-                    is_whole_told=report.state is State.COMPLETE,
                     is_joined=report.is_joined,
                 )
             )

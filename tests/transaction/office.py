@@ -131,7 +131,7 @@ class Office:
 
     # --- fates -------------------------------------------------------------------------------------------------------
 
-    def refuse(self, *names: str, times: int = 1000, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def refuse(self, *names: str, times: int = 1000, meanwhile: Callable[[], object] = lambda: None) -> None:
         """Refuse the next sends about these files, each so many times; `meanwhile` is what somebody does just then."""
         left = dict.fromkeys(names, times)
 
@@ -154,6 +154,7 @@ class Office:
 
         def kill(_: Attempt) -> Answer | None:
             die()
+            return None
 
         before, self.fate = self.fate, kill
         child = fork(lambda _: act() and None)

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from amends.contract.lifecycle import State
+from amends.ports import Answer, Attempt
 from tests.transaction.office import Office, archive, create, edit, recoveries, stop_of
 
 
@@ -31,7 +32,12 @@ def test_another_wrong_value_is_no_progress(office: Office) -> None:
 @pytest.mark.requirement("transaction:stop:regression")
 def test_a_fact_that_is_worse_after_a_recovery_ends_it(office: Office) -> None:
     """The file differed and is gone now: whatever we do, somebody undoes more than it."""
-    office.refuse("a.md", meanwhile=lambda: len(office.sends) == 2 and (office.root / "a.md").unlink())
+
+    def gone() -> None:
+        if len(office.sends) == len(["first", "recovery"]):
+            (office.root / "a.md").unlink()
+
+    office.refuse("a.md", meanwhile=gone)
     report = office.ask(edit("a.md", "new\n"))
     assert (report.state, stop_of(report), len(office.sends)) == (State.BLOCKED, "regression", 2)
     assert office.read("a.md") is None
@@ -43,7 +49,7 @@ def test_a_new_mismatch_elsewhere_ends_it_though_the_step_was_mended(office: Off
     office.refuse("b.md", times=1)
     refused = office.fate
 
-    def fate(attempt):  # type: ignore[no-untyped-def]
+    def fate(attempt: Attempt) -> Answer | None:
         answer = refused(attempt)
         if office.sends == ["a.md", "b.md", "b.md"]:
             office.put("a.md", "theirs\n")
@@ -62,7 +68,7 @@ def test_a_target_that_shows_again_what_it_showed_ends_it(office: Office) -> Non
     office.refuse("b.md", times=1)
     refused = office.fate
 
-    def fate(attempt):  # type: ignore[no-untyped-def]
+    def fate(attempt: Attempt) -> Answer | None:
         answer = refused(attempt)
         if office.sends == ["a.md", "b.md", "b.md"]:
             office.put("a.md", "old\n")
@@ -88,10 +94,9 @@ def test_four_files_that_are_equal_and_gone_are_no_oscillation(office: Office) -
 @pytest.mark.requirement("transaction:stop:no_oscillation")
 def test_from_state_to_state_without_a_return_is_no_oscillation(office: Office) -> None:
     """A, B, C, D is work, and an undo back to A is a wish of its own."""
-    for text in ("B\n", "C\n", "D\n"):
-        last = office.ask(edit("a.md", text))
-        assert last.state is State.COMPLETE
-    assert office.confirm(office.undo(last)).state is State.COMPLETE
+    asked = [office.ask(edit("a.md", text)) for text in ("B\n", "C\n", "D\n")]
+    assert {report.state for report in asked} == {State.COMPLETE}
+    assert office.confirm(office.undo(asked[-1])).state is State.COMPLETE
     assert office.read("a.md") == "C\n"
 
 

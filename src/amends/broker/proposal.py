@@ -249,18 +249,16 @@ def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
         report = yield from find(row.subject)
         if not overlap(report.aims, wanted):
             continue
-        if report.state is State.BLOCKED:
-            if not report.was_attempted:
-                continue
-            raise BlockedError(
-                f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
-                hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
-            )
         has_failed = any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives)
         if has_failed and not report.is_moving:
             report = yield from concluded(report)
             if report.state is State.OPEN:
                 return report
+        if report.state is State.BLOCKED and report.was_attempted:
+            raise BlockedError(
+                f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
+                hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
+            )
     return None
 
 

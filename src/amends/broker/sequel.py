@@ -56,9 +56,13 @@ def followup(subject: str, ask: Ask) -> Steps[Report]:
             if other.follows == report.transaction:
                 return replace(other, is_joined=True)
     now = yield from audit(report)
+    lives, earlier = report.lives, report.follows
+    while earlier is not None:  # its gate is that of the first one, and a fact that held then may be amiss now
+        followed = yield from find(earlier)
+        lives, earlier = (*followed.lives, *lives), followed.follows
     plans: dict[str, Plan] = {}
     for mismatch in mismatches(report.gate, now):
-        life = next(life for life in reversed(report.lives) if mismatch.fact in life.operation.postcondition)
+        life = next(life for life in reversed(lives) if mismatch.fact in life.operation.postcondition)
         if life.operation_id not in plans:
             plans[life.operation_id] = yield from do(Replan(life.plan))
     title = ask.title or f"Follow-up of {report.title or report.transaction}"

@@ -38,4 +38,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "crash:judge:bites": Requirement(
         SOURCE, "The judge of these tests finds each of six dishonest writers within few kills."
     ),
+    "crash:transaction:budget": Requirement(
+        SOURCE, "Kills inside transactions and recoveries refresh no budget, counted at the target, and end it truly."
+    ),
 }

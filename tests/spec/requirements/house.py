@@ -65,4 +65,9 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "The version is one and the same in the project file, in the installed metadata and at the front door.",
     ),
+    "house:skill:valid": Requirement(
+        SOURCE, "The skill for agents is valid by the Agent Skills specification, and short."
+    ),
+    "house:skill:rules": Requirement(SOURCE, "The skill shows the governor's rules, generated from the code."),
+    "house:skill:examples": Requirement(SOURCE, "Every command of the skill is run, and prints what the skill shows."),
 }

@@ -29,6 +29,18 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "A second crash, at any step of what follows the first, is survived too.",
     ),
+    "simulation:recovery:bounded": Requirement(
+        SOURCE,
+        "Counted at the target, a transaction sends at most two recoveries, one of each step or aim, ever.",
+    ),
+    "simulation:recovery:looked": Requirement(
+        SOURCE,
+        "Each recovery follows a fresh reading of all that is named, and one that did not help is the last.",
+    ),
+    "simulation:recovery:over": Requirement(
+        SOURCE,
+        "What is BLOCKED or COMPLETE sends nothing more, and no other title, part or merger goes round it.",
+    ),
     "simulation:mutants:caught": Requirement(
         SOURCE,
         "Each of a list of mistakes, planted into the protocol, is found by the simulation.",
