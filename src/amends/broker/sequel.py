@@ -31,7 +31,7 @@ def undo(subject: str, ask: Ask) -> Steps[Report]:
     identity = yield from resolve(subject)
     report = yield from find(identity)
     chosen = [life for life in report.lives if life.operation_id == identity]
-    if not chosen and len(report.lives) > 1:
+    if not chosen and len(report.lives) != 1:
         return (yield from _undo_all(report, ask))
     life = (chosen or list(report.lives))[0]
     for row in (yield from do(ListOpen())):
