@@ -39,9 +39,21 @@ STORY = [
     "Killed  (SIGKILL, right before the change)",
     "it was set aside before it could land; nothing was changed.",
     "cat: notes/brief.md: No such file or directory",
+    "it is that write's one recovery",
+    "(a recovery) I created notes:brief.md.",
     "5. An undo that would lose somebody's work",
     "I couldn't archive notes:memo.md: it is no longer as it was shown",
     "Bring the exhibits. - Ada",
+    "6. Several files, one of which can't be written",
+    "I couldn't create notes:sealed/receipt.md: it was refused: permission was denied; nothing was changed.",
+    "(a recovery) I couldn't create notes:sealed/receipt.md: it was refused",
+    "BLOCKED / NOT COMPLETE: 1 of 3 writes as asked.",
+    "[exit code 4]",
+    "Follow-up of Serve the papers",
+    "COMPLETE: 2 of 2 writes as asked.",
+    "received",
+    "the old verdict stands",
+    "Serve the papers: BLOCKED / NOT COMPLETE: 1 of 3 writes as asked.",
     "What it left",
 ]
 
@@ -68,7 +80,9 @@ def test_the_demo_plays_the_main_job_whole() -> None:
         assert "\x1b" not in played.stdout
         notes = {path.name: path.read_text() for path in (folder / "notes").glob("*.md")}
         assert notes == {
-            "status.md": "open, but wait for the client\n",
+            "status.md": "served\n",
+            "brief.md": "Brief, second draft.\n",
+            "next.md": "hearing on Friday\n",
             "memo.md": "To all: court moved to 9:30.\nBring the exhibits. - Ada\n",
         }
         commands = re.findall(r"^  (amends -C .*)$", played.stdout, flags=re.MULTILINE)

@@ -11,10 +11,10 @@ KILLS_MAX = 60
 SEED = 5
 
 CAUGHT: dict[str, tuple[Break, set[str]]] = {
-    "in place": (breaks.writes_in_place, {judge.PARTIAL, judge.BYTES_LOST}),
+    "in place": (breaks.writes_in_place, {judge.PARTIAL, judge.BYTES_LOST, judge.FALSE_APPLIED}),
     "hopeful fence": (breaks.takes_no_answer_for_a_failure, {judge.FALSE_FAILED}),
     "recorded first": (breaks.records_the_outcome_first, {judge.FALSE_APPLIED}),
-    "sent first": (breaks.sends_before_the_intent, {judge.UNINTENDED}),
+    "sent first": (breaks.sends_before_the_intent, {judge.UNINTENDED, judge.FALSE_FAILED}),
     "nothing kept": (breaks.keeps_nothing_that_it_replaces, {judge.BYTES_LOST, judge.FALSE_APPLIED}),
     "sent twice": (breaks.sends_everything_twice, {judge.DUPLICATE}),
 }

@@ -347,7 +347,6 @@ STORIES: tuple[Story, ...] = (
     Story("the second of three fails", _several(Fate.ANSWERED, Fate.REFUSED)),
     Story("the second of three is lost", _several(Fate.ANSWERED, Fate.FLIES)),
     Story("each of three fails once", _each_fails_once((EDIT, "a"), (CREATE, "b"), (CREATE, "c"))),
-    Story("one below the other, each fails once", _each_fails_once((UPLOAD, "a"), (UPLOAD, "a/b"))),
     Story("nothing helps", _never_helps),
     Story("to and fro", _swings),
     Story("another write while one failed", _asked_meanwhile, actors=2),

@@ -122,7 +122,7 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
 
     Confirming again what was confirmed gives its first outcome, and goes on with what is left of the transaction:
     writes that a crash kept from being sent, and recoveries within its budget. Raises ProposalError for what expired,
-    was declined, superseded or altered, or is not `shown_digest`.
+    was declined, superseded or altered, or is not `shown_digest`; BlockedError for what a BLOCKED one is about.
     """
     report = yield from find(subject)
     if subject.startswith("op_") and len(report.lives) > 1:
@@ -153,6 +153,15 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
             raise ProposalError(f"{life.operation_id} was altered after it was proposed", hint="propose it again")
     if shown_digest is not None and shown_digest != report.digest:
         raise ProposalError(f"{report.transaction} is not what was shown", hint=f"amends show {report.transaction}")
+    if report.follows is None and not any(life.reverses for life in report.lives):
+        other = yield from _unfinished(
+            [life.plan for life in report.waiting(State.PROPOSED)], besides=report.transaction
+        )
+        if other is not None:
+            raise ProposalError(
+                f"{other.transaction} failed on its way meanwhile, and is about the same; nothing was sent",
+                hint="propose it again: it is a recovery of that one now",
+            )
     try:
         return (yield from run(*_confirmed(report, by, moment)))
     except LostRaceError:
@@ -237,14 +246,16 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
     return None
 
 
-def _unfinished(plans: Sequence[Plan]) -> Steps[Report | None]:
-    """Give the transaction that failed on its way and is about what `plans` are about. Raises BlockedError.
+def _unfinished(plans: Sequence[Plan], *, besides: str | None = None) -> Steps[Report | None]:
+    """Give the transaction (`besides` one) that failed on its way and is about what `plans` are about.
+
+    Raises BlockedError where it is BLOCKED.
 
     One whose writes may still land is not given: it holds its claims, and they refuse whatever overlaps.
     """
     wanted = frozenset().union(*(aims(each.operation) for each in plans))
     for row in (yield from do(ListOpen())):
-        if row.state not in (State.OPEN, State.BLOCKED):
+        if row.state not in (State.OPEN, State.BLOCKED) or row.subject == besides:
             continue
         report = yield from find(row.subject)
         if not overlap(report.aims, wanted):
@@ -289,9 +300,10 @@ def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
         "expires_at_ms": None if ask.expires_in_ms is None else moment.now_ms + ask.expires_in_ms,
     }
     events: list[Event] = []
-    for each in plans:
+    for place, each in enumerate(plans, start=1):
         asked = yield from proposed(each, report.transaction, proposer=ask.proposer, moment=moment, more=more)
-        adopted = Event(report.transaction, Happened.RECOVERING, moment.now_ms, {"operation": asked.subject})
+        data = {"operation": asked.subject}
+        adopted = Event(report.transaction, Happened.RECOVERING, moment.now_ms, data, epoch=report.epoch + place)
         events += [adopted, asked]
     try:
         yield from do(Commit(tuple(events)))

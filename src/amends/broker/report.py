@@ -38,6 +38,11 @@ class Report:
     is_joined: bool = False
 
     @property
+    def epoch(self) -> int:
+        """How often something was decided on a reading of it; what was read under an older one is stale."""
+        return self.events[-1].epoch if self.events else 0
+
+    @property
     def digest(self) -> str:
         """What a confirmation of the writes that wait for one is bound to."""
         waiting = self.waiting(State.PROPOSED) or self.lives

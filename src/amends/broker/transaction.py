@@ -186,7 +186,7 @@ def withdraw(report: Report, happened: Happened, data: dict[str, str], moment: M
     ]
     ended = {event.subject for event in events}
     if all(life.operation_id in ended or life.state in _WITHDRAWN for life in report.lives):
-        events.append(Event(report.transaction, Happened.WITHDRAWN, moment.now_ms))
+        events.append(Event(report.transaction, Happened.WITHDRAWN, moment.now_ms, epoch=report.epoch))
     yield from do(Commit(tuple(events)))
     return (yield from concluded((yield from find(report.transaction))))
 
@@ -202,7 +202,7 @@ def closing(report: Report) -> Closing:
         was_read = ended.after is not None or ended.evidence is Evidence.ALREADY_SO
         if not (is_only and ended.is_done and was_read):
             return ()
-        return (Event(report.transaction, Happened.COMPLETED, at_ms, {"is_steady": True}),)
+        return (Event(report.transaction, Happened.COMPLETED, at_ms, {"is_steady": True}, epoch=report.epoch),)
 
     return closed
 
@@ -237,7 +237,10 @@ def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[bool]:
             life = next(life for life in report.waiting(State.CONFIRMED, State.PROPOSED) if life.operation == operation)
             if life.state is State.PROPOSED:
                 return False
-            yield from execute(life, pending=(), closing=closing(report))
+            moment = yield from do(Now())
+            event = Event(report.transaction, Happened.PROCEEDING, moment.now_ms, epoch=report.epoch + 1)
+            with suppress(LostRaceError):
+                yield from execute(life, pending=(event,), closing=closing(report))
         case Recover() if chosen is not None:
             with suppress(LostRaceError):
                 yield from _recover(report, chosen, case.now, pending=())
@@ -278,7 +281,7 @@ def _recover(report: Report, life: Life, now: Audit, *, pending: Sequence[Event]
         "aims": sorted([aim.target, aim.field] for aim in more.aims),
     }
     data: dict[str, Json] = {"operation": life.operation_id, "audit": seen, "spends": spends}
-    recovering = Event(report.transaction, Happened.RECOVERING, moment.now_ms, data)
+    recovering = Event(report.transaction, Happened.RECOVERING, moment.now_ms, data, epoch=report.epoch + 1)
     yield from execute(life, pending=(recovering, *pending), closing=closing(report))
 
 
@@ -288,11 +291,13 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
     events: list[Event] = []
     if isinstance(decision, Complete):
         data: dict[str, Json] = {"is_steady": decision.is_steady, "seen_at_ms": _times(case.now)}
-        events.append(Event(report.transaction, Happened.COMPLETED, moment.now_ms, data))
+        events.append(Event(report.transaction, Happened.COMPLETED, moment.now_ms, data, epoch=report.epoch))
         following = report.follows
         while following is not None:
             earlier = yield from find(following)
-            events.append(Event(following, Happened.FOLLOWED_UP, moment.now_ms, {"by": report.transaction}))
+            events.append(
+                Event(following, Happened.FOLLOWED_UP, moment.now_ms, {"by": report.transaction}, epoch=earlier.epoch)
+            )
             following = earlier.follows
     else:
         kept = {
@@ -304,7 +309,7 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
         data = {**blocked.as_json(), "lines": list(blocked.lines())}
         is_over = len(report.planned) == 1 and not report.was_attempted  # nothing happened: it is asked for anew
         verdict = Happened.WITHDRAWN if is_over else Happened.BLOCKED
-        events.append(Event(report.transaction, verdict, moment.now_ms, data))
+        events.append(Event(report.transaction, verdict, moment.now_ms, data, epoch=report.epoch))
     why = {"evidence": Evidence.NEVER_SENT, "reason": "its transaction ended before it was sent"}
     events += [
         Event(life.operation_id, Happened.FAILED, moment.now_ms, dict(why), epoch=life.epoch, releases=True)

@@ -66,6 +66,8 @@ class Happened(StrEnum):
     OPENED = "opened"
     RECOVERING = "recovering"
     """A recovery joins the transaction; with what it was decided on, and what of the budget it uses up."""
+    PROCEEDING = "proceeding"
+    """A planned write follows after one that failed; decided on a fresh reading, as a recovery is."""
     COMPLETED = "completed"
     BLOCKED = "blocked"
     WITHDRAWN = "withdrawn"
@@ -123,6 +125,7 @@ TABLE: dict[State | None, dict[Happened, State]] = {
     State.ABANDONED: {},
     State.OPEN: {
         Happened.RECOVERING: State.OPEN,
+        Happened.PROCEEDING: State.OPEN,
         Happened.COMPLETED: State.COMPLETE,
         Happened.BLOCKED: State.BLOCKED,
         Happened.WITHDRAWN: State.WITHDRAWN,

@@ -24,7 +24,8 @@ ALWAYS_OPEN = UNSETTLED | {State.OPEN}
 DECIDED = frozenset({State.APPLIED, State.FAILED, State.BLOCKED})
 """States that are over as soon as somebody was told, or, of a BLOCKED one, as soon as a follow-up completed."""
 
-EPOCH_GROWS_WITH = frozenset({Happened.INTENDED, Happened.TAKEN_OVER})
+EPOCH_GROWS_WITH = frozenset({Happened.INTENDED, Happened.TAKEN_OVER, Happened.RECOVERING, Happened.PROCEEDING})
+"""A transaction's grows with whatever was decided on a reading: what another process read before is stale then."""
 
 
 @dataclass(frozen=True, slots=True)

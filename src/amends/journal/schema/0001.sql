@@ -22,7 +22,7 @@ CREATE TABLE events (
     happened TEXT NOT NULL CONSTRAINT happened_is_a_known_word CHECK (happened IN (
         'proposed', 'confirmed', 'declined', 'superseded', 'expired', 'intended', 'abandoned', 'answer_lost',
         'taken_over', 'fence_started', 'applied', 'failed', 'closed', 'quiesced', 'delivered', 'undone', 'opened',
-        'recovering', 'completed', 'blocked', 'withdrawn', 'followed_up'
+        'recovering', 'proceeding', 'completed', 'blocked', 'withdrawn', 'followed_up'
     )),
     epoch INTEGER NOT NULL CONSTRAINT epochs_only_grow_from_zero CHECK (epoch >= 0),
     at_ms INTEGER NOT NULL,
