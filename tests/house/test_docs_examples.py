@@ -33,7 +33,7 @@ from tests.spec.suite import ROOT
 
 PAGES = sorted(
     path
-    for path in (ROOT / "docs").rglob("*.md")
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     if re.search(r"^```(console|toml|json)$", path.read_text(), flags=re.MULTILINE)
 )
 
@@ -149,7 +149,7 @@ def office(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 
 
 @pytest.mark.requirement("house:docs:examples")
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT / "docs").as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_example_shows_what_is_printed(office: Place, page: Path) -> None:
     """An example that no longer works costs a newcomer an hour, and us their trust."""
     ids: dict[str, str] = {}
