@@ -373,7 +373,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             transaction,
             "consider",
-            "if any(life.is_holding or life.holds_claims for life in report.lives):",
+            "if report.is_moving:",
             "if False:",
         ),
         (governor, "_held", "if any(each.standing is Standing.HELD for each in case.tried)", "if False"),
@@ -419,7 +419,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "a write about what failed is a transaction of its own",
-        (proposal, "propose", "if unfinished is not None:", "if False:"),
+        (proposal, "_carried", "if unfinished is not None:", "if False:"),
     ),
     mutant(
         "what is BLOCKED goes on when it is confirmed again",

@@ -75,6 +75,8 @@ def _undo_all(report: Report, ask: Ask) -> Steps[Report]:
     reversed_ids: list[str] = []
     left_out: list[str] = []
     for life in reversed(report.lives):
+        if life.undone_by is not None:
+            left_out.append(f"operation {life.operation_id} was undone already, by operation {life.undone_by}")
         if life.state is not State.APPLIED or life.undone_by is not None:
             continue
         try:

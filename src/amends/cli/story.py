@@ -39,7 +39,8 @@ def _told(event: Event, life: Life) -> list[tuple[str, str]]:
             lines = [("asked", f"by {life.proposer}: {_facts(life)}"), ("read", _seen(life.plan.shown))]
             return [*lines, ("bound", f"to what will be sent and was shown: {life.digest}")]
         case Happened.CONFIRMED:
-            return [("confirmed", f"by {data['by']}")]
+            along = ", who confirmed the transaction, and with it this recovery" if life.is_recovery else ""
+            return [("confirmed", f"by {data['by']}{along}")]
         case Happened.INTENDED:
             lines = [("read", _seen(life.before)), ("recorded", f"the intent, epoch {event.epoch}, key {data['key']}")]
             return [*lines, ("sent", _sent(life))]

@@ -62,7 +62,7 @@ def tell(report: Report, located: Located, *, remark: str | None = None, console
         _tell_write(life, located, console=console)
     for sentence in report.left_out:
         say(f"Can't be restored: {sentence}", console=console)
-    if is_list:
+    if is_list or report.state is State.BLOCKED:
         say(_styled(report.state, verdict(report)), console=console)
     if is_list or report.waiting(State.CLOSED, State.APPLIED):
         _tell_blocked(report, console=console)

@@ -18,7 +18,7 @@ def exit_code(report: Report) -> int:
         return 3
     if report.waiting(State.PROPOSED):
         return 6
-    if len(report.planned) != 1:
+    if len(report.planned) != 1 or (report.state is State.BLOCKED and report.planned[0].is_done):
         return 4
     return {State.CLOSED: 3, State.APPLIED: 0}.get(report.latest(report.planned[0]).state, 1)
 
