@@ -37,7 +37,6 @@ CASES = {
     "archive": (ARCHIVE, "plan.md"),
     "archive_folder": (ARCHIVE, "folder"),
     "delete": (DELETE, "plan.md"),
-    "delete_folder": (DELETE, "folder"),
     "upload_new": (UPLOAD, "new.md"),
     "upload_over": (UPLOAD, "plan.md"),
 }

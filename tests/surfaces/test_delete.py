@@ -9,7 +9,7 @@ import pytest
 
 from amends.contract.outcome import Evidence, OperationResult, WriteOutcome
 from amends.contract.undo import build_undo
-from amends.errors import RecoveryError
+from amends.errors import RecoveryError, TargetError
 from amends.ports import Attempt
 from amends.surfaces.files import Syscalls
 from tests.surfaces.desk import DELETE, Desk, ended, in_child, replaced_by_rename, tree
@@ -24,7 +24,16 @@ def private(desk: Desk) -> list[str]:
 
 
 @pytest.mark.requirement("files:delete:nothing")
-@pytest.mark.parametrize("key", ["plan.md", "folder"])
+def test_a_folder_is_not_deleted(desk: Desk) -> None:
+    """Its names are removed one by one, and a file that somebody adds in between would go with them, untold."""
+    desk.path("folder/a.md")
+    with pytest.raises(TargetError, match="is a folder: what somebody puts into it"):
+        desk.plan(DELETE, "folder")
+    assert (desk.root / "folder" / "a.md").exists()
+
+
+@pytest.mark.requirement("files:delete:nothing")
+@pytest.mark.parametrize("key", ["plan.md"])
 def test_a_delete_keeps_nothing_and_says_so_first(desk: Desk, key: str, system: Callable[[], Syscalls]) -> None:
     """Whoever confirms it must know, and no copy may be left that nobody knows of."""
     desk.path("plan.md", "secret")
@@ -112,9 +121,8 @@ def test_a_removal_killed_at_any_step_is_finished_by_the_next_delete(desk: Desk)
         return 0
 
     for step in range(CALLS_MAX):
-        desk.path("folder/deep/a.md")
-        desk.path("folder/b.md")
-        attempt, _ = desk.write(DELETE, "folder")
+        desk.path("gone.md")
+        attempt, _ = desk.write(DELETE, "gone.md")
         dying = watched(Syscalls(), Signal(signal.SIGKILL, step))
         code = ended(in_child(partial(tidy, attempt, dying)))
         verdict = desk.files().fence(attempt, is_sender_gone=True)

@@ -99,6 +99,8 @@ def from_local_file(path: str | None, blobs: Blobs, *, progress: Progress | None
         raise DocumentError(f"'local_file' {path!r} is not an absolute path", hint=f"write {Path(path).name!r} in full")
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except UnicodeEncodeError as error:
+        raise DocumentError(f"{path!r} is not a path: it is not valid UTF-8", hint="say it in UTF-8") from error
     except OSError as error:
         raise PayloadError(f"{path} can't be read: {why(error)}", hint="check the path and its permissions") from error
     try:

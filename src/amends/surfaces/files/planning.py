@@ -41,6 +41,11 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     target = root.target(entry.parts)
     found = root.take(entry.parts, takes_folders=takes_away)
     check_readable(target, found.seen)
+    if kind is OperationKind.DELETE and "tree" in found.seen.fields:
+        raise TargetError(
+            f"{target} is a folder: what somebody puts into it while it is removed would be lost",
+            hint="archive it, or delete the files in it",
+        )
     if takes_away:
         from_fields(request, blobs, allowed=_FIELDS[kind])
         return away_plan(root, kind, target, found.seen, warnings=_away_warnings(kind, target, entry, found))
