@@ -1,4 +1,4 @@
-"""Whole folders: read as one digest, and archived, moved, brought back or deleted as one thing."""
+"""Whole folders: read as one digest, and archived, moved or brought back as one thing."""
 
 import os
 import shutil
@@ -247,7 +247,7 @@ def overlap(one: tuple[Claim, ...], two: tuple[Claim, ...]) -> bool:
 
 
 @pytest.mark.requirement("files:claims:below")
-@pytest.mark.parametrize("kind", [ARCHIVE, DELETE, MOVE])
+@pytest.mark.parametrize("kind", [ARCHIVE, MOVE])
 def test_a_write_below_a_folder_waits_for_what_takes_the_folder(desk: Desk, kind: OperationKind) -> None:
     """It would be carried along unseen, or land in the place of what is gone."""
     folder_in(desk)
