@@ -51,6 +51,7 @@ SURVIVORS = frozenset(
         "a transaction is complete when one fact holds",
         "the rest goes on after a failure",
         "aims are left out of the budget",
+        "a recovery is decided while an attempt may still land",
         "what did not help is tried on",
         "a write about what failed is a transaction of its own",
         "what is BLOCKED goes on when it is confirmed again",
