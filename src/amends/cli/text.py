@@ -61,7 +61,7 @@ def tell(report: Report, located: Located, *, remark: str | None = None, console
     for life in report.lives if is_list else [report.latest(report.planned[0])]:
         _tell_write(life, located, console=console)
     if not is_list and report.state is State.COMPLETE and not report.latest(report.planned[0]).is_done:
-        say("What was asked for holds all the same: somebody else made it so.", console=console)
+        say("What was asked for holds now all the same.", console=console)
     for sentence in report.left_out:
         say(f"Can't be restored: {sentence}", console=console)
     if is_list or report.state is State.BLOCKED:
