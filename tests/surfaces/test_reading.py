@@ -138,3 +138,22 @@ def test_a_target_that_no_plan_made_is_not_read(desk: Desk, target: str) -> None
     """Targets come from the surface alone; a made-up one could lead anywhere."""
     with pytest.raises(TargetError, match="is no target of surface notes"):
         desk.files().read(target)
+
+
+@pytest.mark.requirement("files:read:torn")
+def test_a_file_that_grows_with_each_read_is_not_read_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that is written faster than it is read has no end to wait for; what can't be read whole is unreadable."""
+    path = desk.path("log.txt", "begin\n")
+    real_read, reads = os.read, []
+
+    def growing(fd: int, size: int) -> bytes:
+        chunk = real_read(fd, size)
+        reads.append(len(chunk))
+        assert len(reads) < 100, "it is read for ever"
+        with path.open("ab") as file:
+            file.write(b"more\n")
+        return chunk
+
+    monkeypatch.setattr(os, "read", growing)
+    seen = desk.files().read("notes:log.txt")
+    assert (seen.presence, seen.detail) == (Presence.UNREADABLE, "it changed during each of 3 reads")
