@@ -6,7 +6,7 @@ Protocols and plain values only. Whatever implements one of them is tested by a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
@@ -102,6 +102,13 @@ class Journal(Blobs, Protocol):
 
     def open(self) -> list[OpenSubject]:
         """Give everything that is not over, oldest first."""
+
+    def touching(self, *, fingerprints: Collection[str], places: Collection[str]) -> list[OpenSubject]:
+        """Give the open writes that do one of `fingerprints`, then the open transactions about one of `places`.
+
+        A place is a target, and stands for all below it too. Each part oldest first. What a transaction is about is
+        in the data of its `opened` and `recovering` events, as `places`.
+        """
 
     def matching(self, prefix: str, *, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix`, newest first."""

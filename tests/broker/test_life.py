@@ -7,8 +7,9 @@ import pytest
 from amends.broker import check, confirm, outcome_told, propose
 from amends.broker.step import Commit, Recall, Send
 from amends.contract import Evidence, State, WriteOutcome
-from amends.errors import DocumentError, ProposalError, UnknownSubjectError
+from amends.errors import ClaimHeldError, DocumentError, ProposalError, UnknownSubjectError
 from tests.broker.bench import ARCHIVE, ASK, AUTO, CREATE, EDIT, OLD, Bench, outcomes, request, said
+from tests.broker.conftest import MakeBench
 from tests.simulation.surface import Fate
 
 APPLIED, FAILED, AMBIGUOUS = WriteOutcome.APPLIED, WriteOutcome.FAILED, WriteOutcome.AMBIGUOUS
@@ -98,6 +99,52 @@ def test_a_proposal_that_nobody_confirmed_is_joined(bench: Bench) -> None:
     assert second.is_joined
     assert second.transaction == first.transaction
     assert bench.requests == 0
+
+
+@pytest.mark.requirement("broker:join:race")
+def test_two_that_ask_for_the_same_at_once_share_one_outcome(bench: Bench) -> None:
+    """Both looked, and saw nothing under way; the second intent is answered with the first outcome."""
+    slow = bench.until(propose([request(EDIT, "a")], AUTO), Commit)
+    fast = bench.until(propose([request(EDIT, "a")], AUTO), Send, bench.journals.open())
+    joined = slow.finish()
+    first = fast.finish()
+    assert (joined.is_joined, joined.transaction) == (True, first.transaction)
+    assert (bench.text, bench.requests) == ("new", 1)
+    assert len(bench.journal.matching("tx_", limit=9)) == 1
+
+
+@pytest.mark.requirement("broker:join:race")
+def test_a_second_one_that_was_asked_for_while_the_first_is_sent_is_refused(bench: Bench) -> None:
+    """Whoever says `again` is not answered with the first one's outcome; nothing is sent, and nothing recorded."""
+    first = bench.until(propose([request(EDIT, "a")], AUTO), Send)
+    with pytest.raises(ClaimHeldError, match="still holds sim:a"):
+        bench.propose(request(EDIT, "a"), ask=replace(AUTO, again=True))
+    assert outcomes(first.finish()) == [(APPLIED, Evidence.ACKNOWLEDGED)]
+    assert len(bench.journal.matching("tx_", limit=9)) == 1
+
+
+@pytest.mark.requirement("broker:join:race")
+def test_one_that_comes_just_after_the_same_finds_it_as_asked(make_bench: MakeBench) -> None:
+    """On a target that can't compare and write in one step, what the first one did is seen under the claims."""
+    bench = make_bench("shelf")
+    slow = bench.until(propose([request(EDIT, "a")], AUTO), Commit)
+    bench.run(outcome_told(bench.propose(request(EDIT, "a"), ask=AUTO)))
+    assert outcomes(slow.finish()) == [(FAILED, Evidence.ALREADY_SO)]
+    assert bench.requests == 1
+
+
+@pytest.mark.requirement("broker:blocked:race")
+def test_what_was_asked_for_before_another_failed_is_not_sent_after(bench: Bench) -> None:
+    """It had looked, and saw nothing amiss; the other one failed and is BLOCKED before it has its claims."""
+    slow = bench.until(propose([request(EDIT, "a", "other")], AUTO), Commit)
+    bench.fates(Fate.REFUSED, Fate.REFUSED)
+    other = bench.write(request(EDIT, "a"))
+    assert other.state is State.BLOCKED
+    requests = bench.requests
+    late = slow.finish()
+    assert outcomes(late) == [(FAILED, Evidence.NEVER_SENT)]
+    assert f"{other.transaction} is about the same and has failed on its way" in said(late)[0]
+    assert (bench.text, bench.requests, late.state) == ("old", requests, State.WITHDRAWN)
 
 
 @pytest.mark.requirement("broker:join:undelivered")

@@ -32,7 +32,9 @@ def tamper(folder: Path, *statements: str) -> None:
 def filled(open_journal: OpenJournal) -> SqliteJournal:
     """Two processes, one finished write of each, one that is executing, and an open transaction."""
     first, second = open_journal(), open_journal()
-    first.commit([Event("tx_1", Happened.OPENED, 0), *operation("op_1", upto=Happened.DELIVERED)])
+    first.commit(
+        [Event("tx_1", Happened.OPENED, 0, {"places": ["notes:a.md"]}), *operation("op_1", upto=Happened.DELIVERED)]
+    )
     second.commit(operation("op_2", upto=Happened.INTENDED))
     first.commit(operation("op_3", upto=Happened.CONFIRMED))
     second.close()
@@ -82,9 +84,15 @@ DAMAGES = [
     ("UPDATE open_subjects SET state = 'settled' WHERE subject = 'op_2'", "could not be read to its end", "op_2"),
     ("UPDATE open_subjects SET fingerprint = 'x' WHERE subject = 'op_2'", "as open of op_2 is not what", None),
     ("DELETE FROM open_subjects WHERE subject = 'op_2'", "as open of op_2 is not what", "op_2"),
-    ("INSERT INTO open_subjects SELECT 'op_1', 1, 'executing', 1, 0, '[]', NULL, NULL, NULL", "open of op_1", "op_1"),
+    (
+        "INSERT INTO open_subjects SELECT 'op_1', 1, 'executing', 1, 0, '[]', NULL, NULL, NULL, '[]'",
+        "open of op_1",
+        "op_1",
+    ),
     ("DELETE FROM claims", "the claim of op_2 on notes:a.md is not what", None),
     ("INSERT INTO claims VALUES ('notes:b', 0, 'op_3')", "the claim of op_3 on notes:b is not what", None),
+    ("DELETE FROM open_places", "what tx_1 is about is not what its events come to: notes:a.md", None),
+    ("UPDATE open_subjects SET places = '[]' WHERE subject = 'tx_1'", "as open of tx_1 is not what", None),
 ]
 
 

@@ -108,6 +108,17 @@ class Life:
         return self.state in HOLDING
 
     @property
+    def was_fenced(self) -> bool:
+        """Say whether a fence was set to settle it."""
+        return any(event.happened is Happened.FENCE_STARTED for event in self.events)
+
+    @property
+    def was_kept_back(self) -> bool:
+        """Say whether it ended before anything was sent, by what another sending would meet again."""
+        is_unsent = self.state is State.FAILED and self.evidence is Evidence.NEVER_SENT
+        return is_unsent and not self.was_fenced and not self.was_interrupted
+
+    @property
     def holds_claims(self) -> bool:
         """Say whether what it claimed is still held: until an event says that the attempt can't land any more."""
         return self.key is not None and not any(event.releases for event in self.events)

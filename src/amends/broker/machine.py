@@ -8,6 +8,7 @@ safety argument, so each line here keeps an invariant:
     prepare      1  everything that can fail without an effect fails here
     intent       4  durable, with its claims, before the first byte
     look again  10  under the claims: what another write of ours did since the read
+    objection   17  under the claims: no transaction that failed is about the same
     epoch        -  a sender that was taken over does not send
     send         7  once; whatever it raises proves nothing
     outcome      3  `failed` and `applied` come only with the surface's evidence, and are told only once recorded
@@ -60,13 +61,17 @@ FENCE_PROVES = frozenset(
 Closing = Callable[[Life, int], Sequence[Event]]
 """Given how a write ended and when, what that means for its transaction."""
 
+Objection = Callable[[Life], Steps[Answer | None]]
+"""Given a write that holds its claims, why other transactions forbid that it is sent; None where they don't."""
+
 _ENDS = {WriteOutcome.APPLIED: Happened.APPLIED, WriteOutcome.FAILED: Happened.FAILED}
 
 
-def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[Life]:
+def execute(life: Life, *, pending: Sequence[Event], closing: Closing, objection: Objection) -> Steps[Life]:
     """Carry out a confirmed write. `pending` is what was not committed yet; it goes with the first commit.
 
-    Raises LostRaceError if what is pending can't be recorded any more, and then nothing was sent.
+    Raises LostRaceError if what is pending can't be recorded any more, and ClaimHeldError if somebody just began the
+    very same, which answers for this one too where its transaction is not recorded yet. Then nothing was sent.
     """
     assert life.state is State.CONFIRMED, life.state
     try:
@@ -110,13 +115,16 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing) -> Steps[
             if pending:
                 raise
             return (yield from recall(life.operation_id))
+        is_recorded = all(event.happened is not Happened.OPENED for event in pending)
+        if not is_recorded and (yield from recall(conflict.holder)).digest == life.digest:
+            raise
         held = Answer(
             Evidence.NEVER_SENT, reason=str(conflict), note=f"See what holds it: amends show {conflict.holder}"
         )
         return (yield from conclude(life, held, pending=pending, closing=closing))
     life = life.followed_by([intended])
 
-    too_late = yield from _overtaken(life)
+    too_late = (yield from _overtaken(life)) or (yield from objection(life))
     if too_late is not None:
         return (yield from conclude(life, too_late, closing=closing))
     current = yield from recall(life.operation_id)
@@ -144,12 +152,7 @@ def _overtaken(life: Life) -> Steps[Answer | None]:
             return Answer(Evidence.NEVER_SENT, reason=f"it was undone already, by operation {reversed_life.undone_by}")
     if life.plan.guarantee.compare is Compare.ATOMIC:
         return None
-    for target, before in ((life.operation.target, life.before), (life.operation.source, life.before_source)):
-        if target is not None and before is not None:
-            seen = yield from do(Read(target, is_interruptible=False))
-            if not seen.same_as(before):
-                return Answer(Evidence.STALE, reason=difference(before, seen))
-    return None
+    return judge(life, *(yield from look(life.operation, is_interruptible=False)))
 
 
 def settle(life: Life, *, closing: Closing) -> Steps[Life]:
@@ -205,10 +208,11 @@ def may_settle(life: Life) -> Steps[bool]:
     return not (yield from do(IsAlive(life.owner)))
 
 
-def look(operation: Operation) -> Steps[tuple[Observation, Observation | None]]:
+def look(operation: Operation, *, is_interruptible: bool = True) -> Steps[tuple[Observation, Observation | None]]:
     """Read the target of `operation`, and its source if it has one."""
-    seen = yield from do(Read(operation.target))
-    return seen, (None if operation.source is None else (yield from do(Read(operation.source))))
+    seen = yield from do(Read(operation.target, is_interruptible))
+    source = operation.source
+    return seen, (None if source is None else (yield from do(Read(source, is_interruptible))))
 
 
 def judge(life: Life, seen: Observation, seen_source: Observation | None = None) -> Answer | None:
@@ -263,9 +267,7 @@ def conclude(life: Life, answer: Answer, *, pending: Sequence[Event] = (), closi
     after: Observation | None = None
     note = answer.note
     if outcome is WriteOutcome.APPLIED:
-        seen = yield from do(Read(life.operation.target, is_interruptible=False))
-        source = life.operation.source
-        seen_source = None if source is None else (yield from do(Read(source, is_interruptible=False)))
+        seen, seen_source = yield from look(life.operation, is_interruptible=False)
         if life.operation.holds(seen, seen_source):
             after = seen
         else:
@@ -328,14 +330,9 @@ def _undecided(life: Life, answer: Answer, *, closing: Closing) -> Steps[Life]:
     """Handle a fence that proved neither: stay ambiguous while it may land, else look once and close."""
     if not answer.is_quiescent:
         return replace(life, reason=answer.reason, hint=answer.hint)
-    if (
-        life.plan.guarantee.receipt is Receipt.NONE
-        and life.before is not None
-        and not life.operation.holds(life.before, life.before_source)
-    ):
-        seen = yield from do(Read(life.operation.target, is_interruptible=False))
-        source = life.operation.source
-        seen_source = None if source is None else (yield from do(Read(source, is_interruptible=False)))
+    held_before = life.before is None or life.operation.holds(life.before, life.before_source)
+    if life.plan.guarantee.receipt is Receipt.NONE and not held_before:
+        seen, seen_source = yield from look(life.operation, is_interruptible=False)
         if life.operation.holds(seen, seen_source):
             return (yield from conclude(life, replace(answer, evidence=Evidence.OBSERVED), closing=closing))
     return (yield from record(life, Happened.CLOSED, _said(answer, None), True, closing=closing))

@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass, replace
 from amends.contract.lifecycle import Happened, State
 from amends.contract.operation import Fact, Json
 from amends.contract.outcome import Evidence
-from amends.errors import BlockedError, DocumentError, LostRaceError, ProposalError
+from amends.errors import BlockedError, ClaimHeldError, DocumentError, LostRaceError, ProposalError
 from amends.ports import Event, Plan, WriteRequest
 from amends.recovery import aims, fingerprint, overlap
 
 from .life import Life, digest_of
 from .machine import conclude, judge, look
 from .report import Report, find
-from .step import Commit, ListOpen, MakePlan, Moment, Name, Now, Steps, do
-from .transaction import closing, concluded, give_up, proposed, run, spent, withdraw
+from .step import Commit, ListTouching, MakePlan, Moment, Name, Now, Steps, do
+from .transaction import about, closing, concluded, give_up, proposed, run, spent, withdraw
 
 MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
 """States of a write that may have applied, also where waiting can't settle it any more."""
@@ -58,14 +58,20 @@ def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
 
     What is still under way with the same payload is joined: nothing new is recorded and nothing is sent. A
     transaction whose facts all hold is complete without a confirmation, since nothing would be sent. Raises
-    BlockedError for what a BLOCKED transaction, or one whose budget is spent, is about.
+    BlockedError for what a BLOCKED transaction, or one whose budget is spent, is about; ClaimHeldError for a second
+    one while the first is at it.
     """
     plans = yield from plan(requests)
     if not ask.again:
         joined = yield from _join(plans)
         if joined is not None:
             return joined
-    return (yield from _carried(plans, ask))
+    try:
+        return (yield from _carried(plans, ask))
+    except ClaimHeldError:  # the very same began a moment ago
+        if ask.again:
+            raise
+        return (yield from propose(requests, ask))
 
 
 def open_transaction(
@@ -94,6 +100,7 @@ def open_transaction(
         "gate": [asdict(fact) for fact in facts],
         "follows": ask.follows,
         "left_out": list(left_out),
+        "places": _places(plans),
     }
     pending = [Event(transaction, Happened.OPENED, moment.now_ms, data), *asked]
     lives = tuple(Life.of([event]) for event in asked)
@@ -216,10 +223,8 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
     """
     wanted = {fingerprint(each.operation): each for each in plans}
     moment = yield from do(Now())
-    for row in (yield from do(ListOpen())):
-        planned = wanted.get(row.fingerprint or "")
-        if planned is None:
-            continue
+    for row in (yield from do(ListTouching(frozenset(wanted), frozenset()))):
+        planned = wanted[row.fingerprint or ""]
         report = yield from find(row.subject)
         if {life.fingerprint for life in report.lives if not life.is_recovery} != wanted.keys():
             if row.state in MAYBE_SENT:
@@ -249,26 +254,19 @@ def _join(plans: Sequence[Plan]) -> Steps[Report | None]:
 def _unfinished(plans: Sequence[Plan], *, besides: str | None = None) -> Steps[Report | None]:
     """Give the transaction (`besides` one) that failed on its way and is about what `plans` are about.
 
-    Raises BlockedError where it is BLOCKED.
-
-    One whose writes may still land is not given: it holds its claims, and they refuse whatever overlaps.
+    Raises BlockedError where it is BLOCKED. One whose writes may still land is not given: what is about the same is
+    refused once it has its claims.
     """
-    wanted = frozenset().union(*(aims(each.operation) for each in plans))
-    for row in (yield from do(ListOpen())):
-        if row.state not in (State.OPEN, State.BLOCKED) or row.subject == besides:
+    for report in (yield from about([each.operation for each in plans], besides=besides)):
+        if not report.has_failed or report.is_moving:
             continue
-        report = yield from find(row.subject)
-        if not overlap(report.aims, wanted):
-            continue
-        has_failed = any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in report.lives)
-        if has_failed and not report.is_moving:
-            report = yield from concluded(report)
-            if report.state is State.OPEN:
-                return report
-        if report.state is State.BLOCKED and report.was_attempted:
+        ended = yield from concluded(report)
+        if ended.state is State.OPEN:
+            return ended
+        if ended.state is State.BLOCKED and ended.was_attempted:
             raise BlockedError(
-                f"{report.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
-                hint=f"a person can take it up with a fresh look: amends followup {report.transaction}",
+                f"{ended.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
+                hint=f"a person can take it up with a fresh look: amends followup {ended.transaction}",
             )
     return None
 
@@ -302,7 +300,7 @@ def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
     events: list[Event] = []
     for place, each in enumerate(plans, start=1):
         asked = yield from proposed(each, report.transaction, proposer=ask.proposer, moment=moment, more=more)
-        data = {"operation": asked.subject}
+        data = {"operation": asked.subject, "places": _places([each])}
         adopted = Event(report.transaction, Happened.RECOVERING, moment.now_ms, data, epoch=report.epoch + place)
         events += [adopted, asked]
     try:
@@ -312,6 +310,10 @@ def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
     if ask.confirmed_by is not None:
         return (yield from confirm(report.transaction, by=ask.confirmed_by))
     return (yield from find(report.transaction))
+
+
+def _places(plans: Sequence[Plan]) -> list[Json]:
+    return sorted({aim.target for each in plans for aim in aims(each.operation)})
 
 
 def _is_expired(report: Report, moment: Moment) -> bool:

@@ -136,6 +136,19 @@ class ListOpen:
 
 
 @dataclass(frozen=True, slots=True)
+class ListTouching:
+    """List what is not over and has to do with a write: what does the same, and transactions about its places."""
+
+    fingerprints: frozenset[str]
+    places: frozenset[str]
+    is_interruptible: ClassVar[bool] = False
+
+    def perform(self, world: World) -> list[OpenSubject]:
+        """Look them up in the open table."""
+        return world.journal.touching(fingerprints=self.fingerprints, places=self.places)
+
+
+@dataclass(frozen=True, slots=True)
 class IsAlive:
     """Ask whether a process still has the journal open."""
 

@@ -7,7 +7,7 @@ committed with the recovery itself, so that a restart anywhere finds them (invar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 
@@ -15,7 +15,7 @@ from amends.contract.lifecycle import HOLDING, Happened, State
 from amends.contract.operation import Json, Observation, Operation
 from amends.contract.outcome import Evidence, WriteOutcome
 from amends.errors import LostRaceError, RecoveryError, UnusableError
-from amends.ports import Event, Plan
+from amends.ports import Answer, Event, Plan
 from amends.recovery import (
     Aim,
     Audit,
@@ -31,16 +31,18 @@ from amends.recovery import (
     Stop,
     Tried,
     Wait,
+    aims,
     blocked_report,
     decide,
     fingerprint,
+    overlap,
     places,
 )
 
 from .life import Life, digest_of, observation_from, plan_data
 from .machine import Closing, execute, look, may_settle, quiesce, record, settle
 from .report import Report, find, one
-from .step import Commit, Moment, Name, Now, Read, Self, Steps, do
+from .step import Commit, ListTouching, Moment, Name, Now, Read, Self, Steps, do
 
 _STANDINGS = {
     State.PROPOSED: Standing.UNSENT,
@@ -67,7 +69,7 @@ def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
         for planned in [life for life in report.lives if not life.is_recovery]:
             ended = planned
             if planned.state is State.CONFIRMED:
-                ended = yield from execute(planned, pending=pending, closing=closing(report))
+                ended = yield from _executed(report, planned, pending)
                 pending, has_sent = (), True
                 report = report.with_life(ended)
                 if ended.owner not in (None, me):  # another process took it over, and told somebody how it ended
@@ -207,6 +209,19 @@ def closing(report: Report) -> Closing:
     return closed
 
 
+def about(operations: Iterable[Operation], *, besides: str | None = None) -> Steps[list[Report]]:
+    """Give the unfinished and BLOCKED transactions, not `besides`, that are about what `operations` are about."""
+    wanted = frozenset[Aim]().union(*map(aims, operations))
+    touching = ListTouching(frozenset(), frozenset(aim.target for aim in wanted))
+    found: list[Report] = []
+    for row in (yield from do(touching)):
+        if row.state in (State.OPEN, State.BLOCKED) and row.subject != besides:
+            report = yield from find(row.subject)
+            if overlap(report.aims, wanted):
+                found.append(report)
+    return found
+
+
 def proposed(plan: Plan, transaction: str, *, proposer: str, moment: Moment, more: dict[str, Json]) -> Steps[Event]:
     """Make the event that records `plan` as a proposed write of `transaction`."""
     operation_id = yield from do(Name("op"))
@@ -227,6 +242,24 @@ def proposed(plan: Plan, transaction: str, *, proposer: str, moment: Moment, mor
 # --- the parts --------------------------------------------------------------------------------------------------
 
 
+def _executed(report: Report, life: Life, pending: Sequence[Event]) -> Steps[Life]:
+    """Execute a write of `report`, unless a transaction that failed on its way is about the same.
+
+    That is looked at under the claims: nothing else about the same can be sent, or end, from there on. A follow-up and
+    an undo are a person's decision on just that, and are not kept back.
+    """
+
+    def objection(claiming: Life) -> Steps[Answer | None]:
+        if report.follows is None and claiming.reverses is None:
+            for other in (yield from about([claiming.operation], besides=report.transaction)):
+                if other.has_failed:
+                    reason = f"{other.transaction} is about the same and has failed on its way"
+                    return Answer(Evidence.NEVER_SENT, reason=reason, note=f"See amends show {other.transaction}.")
+        return None
+
+    return (yield from execute(life, pending=pending, closing=closing(report), objection=objection))
+
+
 def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[bool]:
     """Do what was decided, and say whether there was anything to do now."""
     chosen = next((life for life in report.lives if life.is_recovery and life.state is State.CONFIRMED), None)
@@ -240,7 +273,7 @@ def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[bool]:
             moment = yield from do(Now())
             event = Event(report.transaction, Happened.PROCEEDING, moment.now_ms, epoch=report.epoch + 1)
             with suppress(LostRaceError):
-                yield from execute(life, pending=(event,), closing=closing(report))
+                yield from _executed(report, life, (event,))
         case Recover() if chosen is not None:
             with suppress(LostRaceError):
                 yield from _recover(report, chosen, case.now, pending=())
@@ -282,7 +315,7 @@ def _recover(report: Report, life: Life, now: Audit, *, pending: Sequence[Event]
     }
     data: dict[str, Json] = {"operation": life.operation_id, "audit": seen, "spends": spends}
     recovering = Event(report.transaction, Happened.RECOVERING, moment.now_ms, data, epoch=report.epoch + 1)
-    yield from execute(life, pending=(recovering, *pending), closing=closing(report))
+    yield from _executed(report, life, (recovering, *pending))
 
 
 def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Report]:
@@ -350,8 +383,7 @@ def _lacks(life: Life) -> str | None:
     """
     if life.state is not State.FAILED or life.evidence in (Evidence.ALREADY_SO, Evidence.STALE):
         return None
-    was_fenced = any(event.happened is Happened.FENCE_STARTED for event in life.events)
-    if life.evidence is Evidence.NEVER_SENT and not was_fenced and not life.was_interrupted:
+    if life.was_kept_back:
         return life.reason or "it could not be sent"
     return "an undo is not sent again without a person" if life.reverses is not None else None
 

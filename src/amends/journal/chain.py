@@ -123,11 +123,12 @@ class Row:
 
 def standing_from(values: Sequence[object]) -> Standing:
     """Read where a subject stands from its row in the open table, all but the subject's name."""
-    state, epoch, is_delivered, claims, transaction, fingerprint, reverses, since = cast(
-        "tuple[str, int, int, str, str | None, str | None, str | None, int]", values
+    state, epoch, is_delivered, claims, transaction, fingerprint, reverses, since, places = cast(
+        "tuple[str, int, int, str, str | None, str | None, str | None, int, str]", values
     )
     about = (transaction, fingerprint, reverses)
-    return Standing(State(state), epoch, bool(is_delivered), claims_from(claims), *about, since)
+    named = tuple(map(str, json.loads(places))) if places != "[]" else ()
+    return Standing(State(state), epoch, bool(is_delivered), claims_from(claims), *about, since, named)
 
 
 def replay(rows: Iterable[Row]) -> tuple[list[Event], Standing | None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import RLock
@@ -193,6 +193,19 @@ class MemoryJournal:
             self._refuse_dead()
             found = sorted(self._store.open.items(), key=lambda item: item[1].since)
             return [standing.shown(subject) for subject, standing in found]
+
+    def touching(self, *, fingerprints: Collection[str], places: Collection[str]) -> list[OpenSubject]:
+        """Give the open writes that do one of `fingerprints`, then the open transactions about one of `places`."""
+        wanted = [Claim(name, subtree=True) for name in places]
+        with self._store.lock:
+            self._refuse_dead()
+            found = sorted(self._store.open.items(), key=lambda item: item[1].since)
+            writes = [standing.shown(subject) for subject, standing in found if standing.fingerprint in fingerprints]
+            return writes + [
+                standing.shown(subject)
+                for subject, standing in found
+                if any(Claim(name, subtree=True).overlaps(each) for name in standing.places for each in wanted)
+            ]
 
     def matching(self, prefix: str, *, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix`, newest first."""

@@ -30,7 +30,10 @@ EPOCH_GROWS_WITH = frozenset({Happened.INTENDED, Happened.TAKEN_OVER, Happened.R
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one subject stands after all its events. `since` is the place of its first event in the journal."""
+    """Where one subject stands after all its events. `since` is the place of its first event in the journal.
+
+    `places` are the targets that a transaction is about, sorted.
+    """
 
     state: State
     epoch: int = 0
@@ -40,6 +43,7 @@ class Standing:
     fingerprint: str | None = None
     reverses: str | None = None
     since: int = 0
+    places: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -80,7 +84,10 @@ def step(before: Standing | None, event: Event) -> Standing:
         about = (_word(event, "transaction"), _word(event, "fingerprint"), _word(event, "reverses"))
     claims = merged(event.claims) or (() if event.releases else before.claims)
     is_delivered = before.is_delivered or event.happened in (Happened.DELIVERED, Happened.FOLLOWED_UP)
-    return Standing(state, epoch, is_delivered, claims, *about, before.since)
+    places = before.places
+    if event.happened in (Happened.OPENED, Happened.RECOVERING) and event.data.get("places"):
+        places = tuple(sorted({*places, *event.data["places"]}))
+    return Standing(state, epoch, is_delivered, claims, *about, before.since, places)
 
 
 def _word(event: Event, key: str) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -174,9 +174,17 @@ class SqliteJournal:
         if after.is_open:
             state = (after.state.value, after.epoch, int(after.is_delivered), claims_text(after.claims))
             about = (after.transaction, after.fingerprint, after.reverses)
-            self._run("save_open_subject", subject, *state, *about, before.since if before else since)
+            begun = before.since if before else since
+            self._run("save_open_subject", subject, *state, *about, begun, canonical_json(after.places))
         elif before is not None and before.is_open:
             self._run("delete_open_subject", subject)
+        was = before.places if before and before.is_open else ()
+        now = after.places if after.is_open else ()
+        if was != now:  # they only grow, until it is over
+            for name in sorted({*now} - {*was}):
+                self._run("insert_open_place", name, subject)
+            if not now:
+                self._run("delete_open_places", canonical_json(was), subject)
 
     def _spend(self, transaction: str, more: Spent) -> None:
         """Write the budget's rows. Their constraints say again what the rule has said."""
@@ -232,9 +240,7 @@ class SqliteJournal:
 
     def claimed(self, claims: Sequence[Claim]) -> Iterator[tuple[str, Claim]]:
         """Give the held claims that may overlap: those of the same names, above them, and below subtrees."""
-        names = {claim.name for claim in claims}
-        names |= {claim.name[:at] for claim in claims for at, letter in enumerate(claim.name) if letter == "/"}
-        found = self._run("claims_named", canonical_json(sorted(names)))
+        found = self._run("claims_named", _and_above(claim.name for claim in claims))
         for claim in claims:
             if claim.subtree:
                 found += self._run("claims_between", claim.name + "/", claim.name + "0")  # `0` comes after `/`
@@ -274,6 +280,13 @@ class SqliteJournal:
         """Give everything that is not over, oldest first."""
         with self._usable():
             return [self._standing_from(row).shown(str(subject)) for subject, *row in self._run("all_open_subjects")]
+
+    def touching(self, *, fingerprints: Collection[str], places: Collection[str]) -> list[OpenSubject]:
+        """Give the open writes that do one of `fingerprints`, then the open transactions about one of `places`."""
+        with self._usable():
+            rows = self._run("open_with_fingerprints", canonical_json(sorted(fingerprints)))
+            rows += self._run("open_at_places", _and_above(places), canonical_json(sorted(places)))
+            return [self._standing_from(row).shown(str(subject)) for subject, *row in rows]
 
     def matching(self, prefix: str, *, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix`, newest first."""
@@ -349,6 +362,12 @@ class SqliteJournal:
         if self._database is not None:
             _LEFT_TO_PARENT.append(self._database)
             self._owner.leave_to_parent()
+
+
+def _and_above(names: Iterable[str]) -> str:
+    """Give `names` and what they are in, as JSON."""
+    named = set(names)
+    return canonical_json(sorted(named | {name[:at] for name in named for at, it in enumerate(name) if it == "/"}))
 
 
 def _in_forked_child() -> None:

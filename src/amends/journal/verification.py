@@ -152,6 +152,11 @@ class _Reading:
         for subject in sorted(expected.keys() | found.keys()):
             if subject not in self._broken and expected.get(subject) != found.get(subject):
                 self.faults.append(f"what is recorded as open of {subject} is not what its events come to")
+        named = {(name, subject) for subject, standing in expected.items() for name in standing.places}
+        places = {(str(name), str(subject)) for name, subject in ask(self._database, self._sql["all_open_places"])}
+        for name, subject in sorted(named ^ places):
+            if subject not in self._broken:
+                self.faults.append(f"what {subject} is about is not what its events come to: {name}")
         held = {(subject, claim) for subject, standing in expected.items() for claim in standing.claims}
         rows = cast("list[tuple[str, str, int]]", ask(self._database, self._sql["all_claims"]))
         for subject, claim in sorted(

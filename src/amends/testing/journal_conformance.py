@@ -274,6 +274,25 @@ def the_oldest_is_listed_first(bench: JournalBench) -> None:
     assert [row.subject for row in journal.open()] == ["op_5", "op_1", "op_3"]
 
 
+def what_touches_a_write_is_found(bench: JournalBench) -> None:
+    """Whoever is about to write must find what does the same, and whose matter it is, however much else is open."""
+    journal = bench.open()
+    journal.commit(operation("op_1", upto=Happened.PROPOSED))
+    for name, places in (("tx_1", ["notes:a", "notes:b/c"]), ("tx_2", ["notes:b"]), ("tx_3", ["notes:bc"])):
+        journal.commit([Event(name, Happened.OPENED, AT_MS, {"places": places})])
+    journal.commit([Event("tx_3", Happened.RECOVERING, AT_MS, {"operation": "op_9", "places": ["notes:z"]}, epoch=1)])
+
+    def found(*places: str, fingerprints: tuple[str, ...] = ()) -> list[str]:
+        return [row.subject for row in bench.open().touching(fingerprints=fingerprints, places=places)]
+
+    assert found("notes:a", fingerprints=("print of op_1", "print of op_2")) == ["op_1", "tx_1"]
+    assert found("notes:b") == found("notes:b/c") == ["tx_1", "tx_2"]
+    assert (found("notes:b/d"), found("notes:bc/d"), found("notes:z")) == (["tx_2"], ["tx_3"], ["tx_3"])
+    assert found("notes:c", "notes") == found() == []
+    journal.commit([Event("tx_1", Happened.COMPLETED, AT_MS), Event("tx_2", Happened.BLOCKED, AT_MS)])
+    assert (found("notes:b", "notes:a"), journal.verify().faults) == (["tx_2"], ())
+
+
 def subjects_are_found_by_the_beginning_of_their_id(bench: JournalBench) -> None:
     """A person types the first letters of an id, and means the newest."""
     journal = bench.open()
@@ -390,6 +409,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         a_told_write_is_open_while_it_holds_claims,
         what_is_over_is_not_open,
         the_oldest_is_listed_first,
+        what_touches_a_write_is_found,
     ),
     "prefix": (subjects_are_found_by_the_beginning_of_their_id,),
     "alive": (a_process_is_alive_until_it_ends,),

@@ -57,6 +57,12 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "A request is answered only by exactly its own writes, and refused while one of them may have applied already.",
     ),
+    "broker:join:race": Requirement(
+        SOURCE, "Two that ask for the same at the same moment share one outcome, or find it as asked."
+    ),
+    "broker:blocked:race": Requirement(
+        SOURCE, "What was asked for just before another transaction about the same failed is not sent after that."
+    ),
     "broker:join:again": Requirement(
         SOURCE,
         "A second identical write happens where it is asked for with `again`.",

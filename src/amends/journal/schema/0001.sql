@@ -55,7 +55,18 @@ CREATE TABLE open_subjects (
     claims TEXT NOT NULL,
     in_transaction TEXT,
     fingerprint TEXT,
-    reverses TEXT
+    reverses TEXT,
+    places TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A write is found by what it does, a transaction by what it is about: few rows, whatever the journal's age.
+CREATE INDEX open_subjects_by_fingerprint ON open_subjects (fingerprint) WHERE fingerprint IS NOT NULL;
+
+-- The places of open_subjects again, by name.
+CREATE TABLE open_places (
+    name TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    CONSTRAINT a_subject_names_a_place_once PRIMARY KEY (name, subject)
 ) STRICT, WITHOUT ROWID;
 
 -- The claims of open_subjects again, by name, to find overlaps; two holders of one name can't be stored at all.

@@ -43,22 +43,42 @@ SELECT 1 FROM events CROSS JOIN processes USING (process) WHERE subject = ? AND 
 SELECT DISTINCT subject FROM events WHERE subject >= ? AND subject < ? ORDER BY subject DESC LIMIT ?;
 
 -- name: open_subject
-SELECT state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since
+SELECT state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since, places
 FROM open_subjects WHERE subject = ?;
 
 -- name: all_open_subjects
-SELECT subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since
+SELECT subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since, places
 FROM open_subjects ORDER BY since;
+
+-- name: open_with_fingerprints
+SELECT subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since, places
+FROM open_subjects WHERE fingerprint IN (SELECT value FROM json_each(?)) ORDER BY since;
+
+-- name: open_at_places
+SELECT subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since, places
+FROM open_subjects WHERE subject IN (SELECT subject FROM open_places WHERE name IN (SELECT value FROM json_each(?1))
+UNION SELECT subject FROM open_places JOIN json_each(?2) AS above
+ON open_places.name > above.value || '/' AND open_places.name < above.value || '0') ORDER BY since;
 
 -- name: save_open_subject
 INSERT INTO open_subjects
-(subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+(subject, state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since, places)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (subject) DO UPDATE SET
-state = excluded.state, epoch = excluded.epoch, is_delivered = excluded.is_delivered, claims = excluded.claims;
+state = excluded.state, epoch = excluded.epoch, is_delivered = excluded.is_delivered, claims = excluded.claims,
+places = excluded.places;
 
 -- name: delete_open_subject
 DELETE FROM open_subjects WHERE subject = ?;
+
+-- name: all_open_places
+SELECT name, subject FROM open_places;
+
+-- name: insert_open_place
+INSERT INTO open_places (name, subject) VALUES (?, ?);
+
+-- name: delete_open_places
+DELETE FROM open_places WHERE name IN (SELECT value FROM json_each(?)) AND subject = ?;
 
 -- name: claims_named
 SELECT subject, name, subtree FROM claims WHERE name IN (SELECT value FROM json_each(?));
