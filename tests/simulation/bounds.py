@@ -118,7 +118,9 @@ def an_end_is_an_end(case: Case) -> Found:
 
 def what_failed_is_not_asked_anew(case: Case) -> Found:
     """17: a write about what an unfinished transaction failed at is that one's recovery, whatever it is called."""
-    ends = dict(_ends(case))
+    ends = dict(_ends(case)) | {
+        item.event.subject: item.tick for item in case.history.recorded if item.event.happened is Happened.WITHDRAWN
+    }
     for item in case.history.recorded:
         if item.event.happened is not Happened.FAILED or item.event.subject not in case.intents:
             continue

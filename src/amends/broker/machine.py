@@ -67,11 +67,13 @@ Objection = Callable[[Life], Steps[Answer | None]]
 _ENDS = {WriteOutcome.APPLIED: Happened.APPLIED, WriteOutcome.FAILED: Happened.FAILED}
 
 
-def execute(life: Life, *, pending: Sequence[Event], closing: Closing, objection: Objection) -> Steps[Life]:
+def execute(
+    life: Life, *, pending: Sequence[Event], closing: Closing, objection: Objection, joins: bool = False
+) -> Steps[Life]:
     """Carry out a confirmed write. `pending` is what was not committed yet; it goes with the first commit.
 
-    Raises LostRaceError if what is pending can't be recorded any more, and ClaimHeldError if somebody just began the
-    very same, which answers for this one too where its transaction is not recorded yet. Then nothing was sent.
+    Raises LostRaceError if what is pending can't be recorded any more, and, with `joins`, ClaimHeldError if somebody
+    just began the very same. Then nothing was sent, and nothing recorded.
     """
     assert life.state is State.CONFIRMED, life.state
     try:
@@ -115,8 +117,7 @@ def execute(life: Life, *, pending: Sequence[Event], closing: Closing, objection
             if pending:
                 raise
             return (yield from recall(life.operation_id))
-        is_recorded = all(event.happened is not Happened.OPENED for event in pending)
-        if not is_recorded and (yield from recall(conflict.holder)).digest == life.digest:
+        if joins and (yield from recall(conflict.holder)).digest == life.digest:
             raise
         held = Answer(
             Evidence.NEVER_SENT, reason=str(conflict), note=f"See what holds it: amends show {conflict.holder}"

@@ -58,8 +58,7 @@ def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
 
     What is still under way with the same payload is joined: nothing new is recorded and nothing is sent. A
     transaction whose facts all hold is complete without a confirmation, since nothing would be sent. Raises
-    BlockedError for what a BLOCKED transaction, or one whose budget is spent, is about; ClaimHeldError for a second
-    one while the first is at it.
+    BlockedError for what a BLOCKED transaction, or one whose budget is spent, is about.
     """
     plans = yield from plan(requests)
     if not ask.again:
@@ -69,8 +68,6 @@ def propose(requests: Sequence[WriteRequest], ask: Ask) -> Steps[Report]:
     try:
         return (yield from _carried(plans, ask))
     except ClaimHeldError:  # the very same began a moment ago
-        if ask.again:
-            raise
         return (yield from propose(requests, ask))
 
 
@@ -107,7 +104,8 @@ def open_transaction(
     report = Report(transaction, ask.title, State.OPEN, facts, lives, follows=ask.follows)
     if ask.confirmed_by is not None and plans:
         confirmed_report, confirmed = _confirmed(report, ask.confirmed_by, moment)
-        return (yield from run(confirmed_report, [*pending, *confirmed]))
+        joins = not ask.again and not reverses and ask.follows is None
+        return (yield from run(confirmed_report, [*pending, *confirmed], joins=joins))
     if len(plans) == 1 and reverses:
         answer = judge(lives[0], *(yield from look(plans[0].operation)))
         if answer is not None:

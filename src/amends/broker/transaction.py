@@ -57,11 +57,12 @@ _STANDINGS = {
 _WITHDRAWN = frozenset({State.DECLINED, State.SUPERSEDED, State.EXPIRED})
 
 
-def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
+def run(report: Report, pending: Sequence[Event] = (), *, joins: bool = False) -> Steps[Report]:
     """Carry a confirmed transaction on until it is COMPLETE or BLOCKED, or waits for proof or for a person.
 
     `pending` is what was not committed yet. Once something may have been sent, a journal or a surface that can't be
-    used is no longer raised: what is known is reported as it stood.
+    used is no longer raised: what is known is reported as it stood. `joins`: raise ClaimHeldError, and record nothing,
+    where somebody just began the very same.
     """
     has_sent = False
     me = yield from do(Self())
@@ -69,7 +70,8 @@ def run(report: Report, pending: Sequence[Event] = ()) -> Steps[Report]:
         for planned in [life for life in report.lives if not life.is_recovery]:
             ended = planned
             if planned.state is State.CONFIRMED:
-                ended = yield from _executed(report, planned, pending)
+                ended = yield from _executed(report, planned, pending, joins=joins)
+                joins = False
                 pending, has_sent = (), True
                 report = report.with_life(ended)
                 if ended.owner not in (None, me):  # another process took it over, and told somebody how it ended
@@ -242,7 +244,7 @@ def proposed(plan: Plan, transaction: str, *, proposer: str, moment: Moment, mor
 # --- the parts --------------------------------------------------------------------------------------------------
 
 
-def _executed(report: Report, life: Life, pending: Sequence[Event]) -> Steps[Life]:
+def _executed(report: Report, life: Life, pending: Sequence[Event], *, joins: bool = False) -> Steps[Life]:
     """Execute a write of `report`, unless a transaction that failed on its way is about the same.
 
     That is looked at under the claims: nothing else about the same can be sent, or end, from there on. A follow-up and
@@ -257,7 +259,7 @@ def _executed(report: Report, life: Life, pending: Sequence[Event]) -> Steps[Lif
                     return Answer(Evidence.NEVER_SENT, reason=reason, note=f"See amends show {other.transaction}.")
         return None
 
-    return (yield from execute(life, pending=pending, closing=closing(report), objection=objection))
+    return (yield from execute(life, pending=pending, closing=closing(report), objection=objection, joins=joins))
 
 
 def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[bool]:
@@ -340,7 +342,8 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
         }
         blocked = blocked_report(case, decision, kept=kept)
         data = {**blocked.as_json(), "lines": list(blocked.lines())}
-        is_over = len(report.planned) == 1 and not report.was_attempted  # nothing happened: it is asked for anew
+        is_unsent = all(life.key is None or life.was_kept_back for life in report.lives)
+        is_over = len(report.planned) == 1 and is_unsent  # nothing happened: it is asked for anew
         verdict = Happened.WITHDRAWN if is_over else Happened.BLOCKED
         events.append(Event(report.transaction, verdict, moment.now_ms, data, epoch=report.epoch))
     why = {"evidence": Evidence.NEVER_SENT, "reason": "its transaction ended before it was sent"}
