@@ -2,7 +2,7 @@
 
 import pytest
 
-from amends.broker import confirm, undo
+from amends.broker import confirm, decline, undo
 from amends.broker.step import Commit
 from amends.contract import Evidence, State, WriteOutcome
 from amends.errors import RecoveryError
@@ -90,6 +90,39 @@ def test_a_write_is_undone_once(bench: Bench) -> None:
     bench.run(confirm(first.transaction, by="person"))
     with pytest.raises(RecoveryError, match=f"undone already, by operation {first.lives[0].operation_id}"):
         bench.run(undo(name, ASK))
+
+
+@pytest.mark.requirement("broker:undo:again")
+def test_what_is_in_force_again_can_be_undone_again(bench: Bench) -> None:
+    """A write, its undo, and the undo of that: its effect is there, and undoing the write takes it away once more."""
+    report = bench.write(request(EDIT, "a"))
+    first = bench.undo(report)
+    back = bench.undo(first)
+    assert (outcomes(back), bench.text) == ([(APPLIED, Evidence.ACKNOWLEDGED)], "new")
+    again = bench.undo(report)
+    assert again.lives[0].reverses == back.lives[0].operation_id
+    assert (outcomes(again), bench.text, bench.effects) == ([(APPLIED, Evidence.ACKNOWLEDGED)], "old", 4)
+    with pytest.raises(RecoveryError, match=f"undone already, by operation {again.lives[0].operation_id}"):
+        bench.run(undo(report.lives[0].operation_id, ASK))
+
+
+@pytest.mark.requirement("broker:undo:again")
+def test_an_undo_of_all_takes_what_is_in_force_and_is_joined(bench: Bench) -> None:
+    """What was undone is left out with a word; what was undone and brought back is reversed; asking twice is once."""
+    bench.surface.put("sim:c", OLD)
+    report = bench.write(request(EDIT, "a"), request(EDIT, "c"))
+    undone = bench.run(confirm(bench.run(undo(report.lives[0].operation_id, ASK)).transaction, by="person"))
+    every = bench.run(undo(report.transaction, ASK))
+    assert [life.operation.target for life in every.lives] == ["sim:c"]
+    assert f"undone already, by operation {undone.lives[0].operation_id}" in every.left_out[0]
+    assert bench.run(undo(report.transaction, ASK)).transaction == every.transaction
+    bench.undo(undone)
+    with pytest.raises(RecoveryError, match="is being undone already"):
+        bench.run(undo(report.transaction, ASK))
+    bench.run(decline(every.transaction, by="person", reason=""))
+    both = bench.run(confirm(bench.run(undo(report.transaction, ASK)).transaction, by="person"))
+    assert [life.operation.target for life in both.lives] == ["sim:c", "sim:a"]
+    assert (bench.text, bench.surface.content("sim:c"), both.left_out) == ("old", OLD, ())
 
 
 @pytest.mark.requirement("broker:undo:once")

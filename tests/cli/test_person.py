@@ -234,4 +234,21 @@ def test_a_decline_is_told_with_its_reason(place: Place) -> None:
     assert place.json(expect=0)["transactions"] == []
     done = place.applied(place.create("b.md", "two"))
     code, out, _ = place.person("decline", done)
+    assert (code, "nothing left to decline" in out, "Type" in out) == (2, True, False)
+
+
+@pytest.mark.requirement("cli:decline:blocked")
+def test_a_person_lets_go_of_what_is_blocked(place: Place) -> None:
+    """What is BLOCKED and not wanted any more must not hold up its files for ever; its verdict and its effects stay."""
+    place.write("taken.md", "theirs")
+    writes = [{"create": f"notes:{name}", "set": {"text": "one"}} for name in ("a.md", "taken.md")]
+    blocked = place.json("apply", place.change(*writes), "--yes", expect=4)
+    assert place.run("apply", place.edit("a.md", "other"), "--yes").code == 4
+    code, out, _ = place.person("decline", blocked["transaction_id"], "--reason", "not wanted any more")
+    assert (code, "let it go: not wanted any more" in out, "BLOCKED / NOT COMPLETE" in out) == (0, True, True)
+    assert place.json(expect=0)["transactions"] == []
+    assert (place.read("a.md"), place.read("taken.md")) == ("one", "theirs")
+    assert place.json("show", blocked["transaction_id"], expect=0)["state"] == "blocked"
+    assert place.run("apply", place.edit("a.md", "other"), "--yes").code == 0
+    code, out, _ = place.person("decline", blocked["transaction_id"])
     assert (code, "nothing left to decline" in out) == (2, True)

@@ -5,7 +5,7 @@ It knows ports, never an implementation of one; `amends.assembly` joins them.
 
 from .driver import Interrupted, drive, drive_async
 from .life import Life
-from .proposal import Ask, confirm, decline, outcome_told, plan, propose
+from .proposal import Ask, check_declinable, confirm, decline, outcome_told, plan, propose
 from .report import Report, find
 from .sequel import followup, undo
 from .step import Step, Steps, World
@@ -21,6 +21,7 @@ __all__ = [
     "World",
     "attest",
     "check",
+    "check_declinable",
     "confirm",
     "decline",
     "drive",

@@ -21,7 +21,7 @@ from .life import Life, digest_of
 from .machine import conclude, judge, look
 from .report import Report, find
 from .step import Commit, ListTouching, MakePlan, Moment, Name, Now, Steps, do
-from .transaction import about, closing, concluded, give_up, proposed, run, spent, withdraw
+from .transaction import about, closing, concluded, give_up, proposed, run, spent, taken_up, withdraw
 
 MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
 """States of a write that may have applied, also where waiting can't settle it any more."""
@@ -174,17 +174,29 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
 
 
 def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
-    """Decline what of a transaction was not sent yet, or its recovery. Raises ProposalError if nothing is left."""
+    """Decline what of a transaction was not sent yet, or its recovery; or let a BLOCKED one go, whose verdict stands.
+
+    Raises ProposalError if nothing is left.
+    """
     report = yield from find(subject)
-    if not report.waiting(State.PROPOSED, State.CONFIRMED):
-        if report.state is State.OPEN and not report.is_moving:
-            return (yield from give_up(report))
-        raise ProposalError(f"{report.transaction} has nothing left to decline: it is {report.state}")
+    check_declinable(report)
     moment = yield from do(Now())
+    if report.state is State.BLOCKED:
+        yield from do(Commit(tuple((yield from taken_up(report, {"by": by, "reason": reason}, moment)))))
+        return (yield from find(report.transaction))
+    if not report.waiting(State.PROPOSED, State.CONFIRMED):
+        return (yield from give_up(report))
     try:
         return (yield from withdraw(report, Happened.DECLINED, {"by": by, "reason": reason}, moment))
     except LostRaceError:
         return (yield from decline(subject, by=by, reason=reason))
+
+
+def check_declinable(report: Report) -> None:
+    """Raise ProposalError if nothing of `report` is left to decline."""
+    is_left = report.waiting(State.PROPOSED, State.CONFIRMED) or (report.state is State.OPEN and not report.is_moving)
+    if not is_left and (report.state is not State.BLOCKED or report.is_followed_up):
+        raise ProposalError(f"{report.transaction} has nothing left to decline: it is {report.state}")
 
 
 def outcome_told(report: Report) -> Steps[None]:

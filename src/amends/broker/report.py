@@ -82,8 +82,13 @@ class Report:
 
     @property
     def is_followed_up(self) -> bool:
-        """Say whether a later transaction completed what this BLOCKED one did not."""
-        return any(event.happened is Happened.FOLLOWED_UP for event in self.events)
+        """Say whether a later transaction completed what this BLOCKED one did not, or a person let it go."""
+        return self.aftermath is not None
+
+    @property
+    def aftermath(self) -> dict[str, Json] | None:
+        """What became of a BLOCKED one since: `by` a transaction, or `by` a person for a `reason`; None if nothing."""
+        return next((event.data for event in self.events if event.happened is Happened.FOLLOWED_UP), None)
 
     @property
     def blocked(self) -> dict[str, Json] | None:

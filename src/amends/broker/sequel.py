@@ -16,6 +16,7 @@ from amends.ports import Plan
 from amends.recovery import mismatches
 
 from .life import Life
+from .machine import recall
 from .proposal import Ask, open_transaction
 from .report import Report, find, resolve
 from .step import ListOpen, PlanUndo, Replan, Steps, do
@@ -33,10 +34,10 @@ def undo(subject: str, ask: Ask) -> Steps[Report]:
     chosen = [life for life in report.lives if life.operation_id == identity]
     if not chosen and len(report.lives) != 1:
         return (yield from _undo_all(report, ask))
-    life = (chosen or list(report.lives))[0]
-    for row in (yield from do(ListOpen())):
-        if row.reverses == life.operation_id and row.state in UNSETTLED:
-            return replace((yield from find(row.subject)), is_joined=True)
+    life = yield from _in_force((chosen or list(report.lives))[0])
+    under_way = yield from _under_way({life.operation_id})
+    if under_way is not None:
+        return under_way
     plan = yield from _reversal(life)
     title = ask.title or f"Undo of {life.operation.kind} {life.operation.target}"
     return (yield from open_transaction([plan], replace(ask, title=title), reverses=[life.operation_id]))
@@ -74,16 +75,16 @@ def _undo_all(report: Report, ask: Ask) -> Steps[Report]:
     plans: list[Plan] = []
     reversed_ids: list[str] = []
     left_out: list[str] = []
-    for life in reversed(report.lives):
-        if life.undone_by is not None:
-            left_out.append(f"operation {life.operation_id} was undone already, by operation {life.undone_by}")
-        if life.state is not State.APPLIED or life.undone_by is not None:
-            continue
+    for applied in reversed(report.waiting(State.APPLIED)):
         try:
+            life = yield from _in_force(applied)
             plans.append((yield from _reversal(life)))
             reversed_ids.append(life.operation_id)
         except RecoveryError as refusal:
             left_out.append(str(refusal))
+    under_way = yield from _under_way(set(reversed_ids))
+    if under_way is not None:
+        return under_way
     if not plans:
         raise RecoveryError(
             f"nothing of {report.transaction} can be undone: {'; '.join(left_out) or 'none of its writes applied'}"
@@ -93,6 +94,34 @@ def _undo_all(report: Report, ask: Ask) -> Steps[Report]:
     return (yield from open_transaction(plans, asking, reverses=reversed_ids, left_out=left_out))
 
 
+def _in_force(life: Life) -> Steps[Life]:
+    """Give the write whose reversal takes away what `life` did: itself, or the undo of its undo.
+
+    Raises RecoveryError if what it did was undone.
+    """
+    undone = life.operation_id
+    while life.undone_by is not None:
+        undoing = yield from recall(life.undone_by)
+        if undoing.undone_by is None:
+            raise RecoveryError(f"operation {undone} was undone already, by operation {undoing.operation_id}")
+        life = yield from recall(undoing.undone_by)
+    return life
+
+
+def _under_way(operation_ids: set[str]) -> Steps[Report | None]:
+    """Give the transaction that waits to undo exactly these writes. Raises RecoveryError if one undoes others too."""
+    for row in (yield from do(ListOpen())):
+        if row.reverses in operation_ids and row.state in UNSETTLED:
+            report = yield from find(row.subject)
+            if {life.reverses for life in report.planned} == operation_ids:
+                return replace(report, is_joined=True)
+            raise RecoveryError(
+                f"operation {row.reverses} is being undone already, by operation {row.subject}",
+                hint=f"settle that first: amends show {row.subject}",
+            )
+    return None
+
+
 def _reversal(life: Life) -> Steps[Plan]:
     """Plan the reversal of one write. Raises RecoveryError for what can't be undone."""
     result = life.result
@@ -100,8 +129,6 @@ def _reversal(life: Life) -> Steps[Plan]:
         raise RecoveryError(
             f"operation {life.operation_id} is {life.state}: nothing was sent, so nothing can be undone"
         )
-    if life.undone_by is not None:
-        raise RecoveryError(f"operation {life.operation_id} was undone already, by operation {life.undone_by}")
     proposal = build_undo(result)
     if proposal.expects is None:
         raise RecoveryError(

@@ -195,6 +195,16 @@ def withdraw(report: Report, happened: Happened, data: dict[str, str], moment: M
     return (yield from concluded((yield from find(report.transaction))))
 
 
+def taken_up(report: Report, data: dict[str, Json], moment: Moment) -> Steps[list[Event]]:
+    """Give the events that end the matter of a BLOCKED transaction, and of those that it follows."""
+    earlier: Report | None = report
+    events = []
+    while earlier is not None:
+        events.append(Event(earlier.transaction, Happened.FOLLOWED_UP, moment.now_ms, dict(data), epoch=earlier.epoch))
+        earlier = None if earlier.follows is None else (yield from find(earlier.follows))
+    return events
+
+
 def closing(report: Report) -> Closing:
     """Give what the end of a write means for its transaction, where that needs no other reading.
 
@@ -327,13 +337,9 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
     if isinstance(decision, Complete):
         data: dict[str, Json] = {"is_steady": decision.is_steady, "seen_at_ms": _times(case.now)}
         events.append(Event(report.transaction, Happened.COMPLETED, moment.now_ms, data, epoch=report.epoch))
-        following = report.follows
-        while following is not None:
-            earlier = yield from find(following)
-            events.append(
-                Event(following, Happened.FOLLOWED_UP, moment.now_ms, {"by": report.transaction}, epoch=earlier.epoch)
-            )
-            following = earlier.follows
+        if report.follows is not None:
+            earlier = yield from find(report.follows)
+            events += yield from taken_up(earlier, {"by": report.transaction}, moment)
     else:
         kept = {
             life.operation.target: f"as it was before operation {life.operation_id}, until that is undone"

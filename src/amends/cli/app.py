@@ -157,9 +157,15 @@ def confirm(subject: Subject, as_json: Json = False) -> None:
 def decline(
     subject: Subject, reason: Annotated[str, typer.Option("--reason", help="Why not.")] = "", as_json: Json = False
 ) -> None:
-    """Decline a proposal, or what of a transaction was not sent yet."""
+    """Decline a proposal, or what of a transaction was not sent yet; or let a BLOCKED one go.
+
+    The verdict of a BLOCKED one stands, and what it did stays; writes about the same are no longer refused.
+    """
+    from amends.broker import check_declinable
+
     with _opened(as_json) as desk:
         report = desk.amends.find(_id(subject))
+        check_declinable(report)
         by = desk.person(report, "decline this")
         desk.leave(desk.amends.decline(report.transaction, by=by, reason=_plain(reason)), code=0)
 

@@ -52,8 +52,18 @@ def verdict(report: Report) -> str:
         case State.COMPLETE:
             return f"COMPLETE: {of}."
         case State.BLOCKED:
-            return f"BLOCKED / NOT COMPLETE: {of}."
+            return f"BLOCKED / NOT COMPLETE: {of}.{_aftermath(report)}"
         case State.WITHDRAWN:
             return "WITHDRAWN: nothing was sent."
         case _:
             return f"OPEN: {of}."
+
+
+def _aftermath(report: Report) -> str:
+    since = report.aftermath
+    if since is None:
+        return ""
+    if "reason" not in since:
+        return f" Later {since['by']} completed it."
+    reason = f": {printable(since['reason'])}" if since["reason"] else ""
+    return f" Later {printable(since['by'])} let it go{reason}."

@@ -72,7 +72,7 @@ class Happened(StrEnum):
     BLOCKED = "blocked"
     WITHDRAWN = "withdrawn"
     FOLLOWED_UP = "followed_up"
-    """A later transaction completed what this BLOCKED one did not; its verdict stands."""
+    """A later transaction completed what this BLOCKED one did not, or a person let it go; its verdict stands."""
 
 
 TABLE: dict[State | None, dict[Happened, State]] = {

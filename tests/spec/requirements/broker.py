@@ -131,6 +131,9 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "An undo of what somebody changed since is refused with the difference.",
     ),
+    "broker:undo:again": Requirement(
+        SOURCE, "What an undo took away and an undo of that brought back can be undone again, once at a time."
+    ),
     "broker:undo:once": Requirement(
         SOURCE,
         "A write is undone at most once, whoever asks and however often.",

@@ -28,6 +28,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "cli:confirm:altered": Requirement(SOURCE, "A proposal that was altered in the journal is refused."),
     "cli:confirm:stale": Requirement(SOURCE, "A confirmation is for what was shown; what changed since is left alone."),
     "cli:confirm:race": Requirement(SOURCE, "Two who confirm one proposal at once make one effect, and both are told."),
+    "cli:decline:blocked": Requirement(
+        SOURCE, "A person can let go of what is BLOCKED; its verdict stands, and writes about the same go on."
+    ),
     "cli:decline:reason": Requirement(
         SOURCE, "A declined proposal keeps the reason, and what was sent can't be declined."
     ),
