@@ -22,7 +22,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
-from amends.contract.guarantee import Compare, Receipt
+from amends.contract.guarantee import Compare, Fence, Receipt
 from amends.contract.lifecycle import Happened, State
 from amends.contract.operation import Json, Observation, Operation, OperationKind, Presence
 from amends.contract.outcome import Evidence, WriteOutcome, outcome_of
@@ -184,13 +184,22 @@ def settle(life: Life, *, closing: Closing) -> Steps[Life]:
 
 
 def quiesce(life: Life) -> Steps[None]:
-    """Free the claims of a decided write whose attempt could still land, if its fence rules that out by now."""
+    """Free the claims of a decided write whose attempt could still land, if its fence rules that out by now.
+
+    Without a fence nothing ever rules it out; one that could not be set leaves the claims for the next time.
+    """
+    if life.plan.guarantee.fence is Fence.NONE:
+        return
     moment = yield from do(Now())
     is_gone = yield from _is_sender_gone(life, moment)
+    fencing = Event(life.operation_id, Happened.FENCE_STARTED, moment.now_ms, epoch=life.epoch)
     try:
+        yield from do(Commit((fencing,)))
         answer = yield from do(SetFence(life.attempt, is_gone))
-    except Exception:
+    except LostRaceError:
         return
+    except Exception as error:
+        answer = _unknown(error)
     if answer.is_quiescent:
         quiesced = Event(life.operation_id, Happened.QUIESCED, moment.now_ms, epoch=life.epoch, releases=True)
         yield from do(Commit((quiesced,)))

@@ -111,11 +111,13 @@ TABLE: dict[State | None, dict[Happened, State]] = {
         Happened.FAILED: State.FAILED,
     },
     State.APPLIED: {
+        Happened.FENCE_STARTED: State.APPLIED,
         Happened.QUIESCED: State.APPLIED,
         Happened.DELIVERED: State.APPLIED,
         Happened.UNDONE: State.APPLIED,
     },
     State.FAILED: {
+        Happened.FENCE_STARTED: State.FAILED,
         Happened.QUIESCED: State.FAILED,
         Happened.DELIVERED: State.FAILED,
     },
