@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from amends.broker import check, confirm, outcome_told, propose
+from amends.broker import check, confirm, followup, outcome_told, propose
 from amends.broker.step import Commit, Recall, Send
 from amends.contract import Evidence, State, WriteOutcome
-from amends.errors import DocumentError, ProposalError, UnknownSubjectError
+from amends.errors import BlockedError, DocumentError, ProposalError, UnknownSubjectError
+from amends.ports import Answer
 from tests.broker.bench import ARCHIVE, ASK, AUTO, CREATE, EDIT, OLD, Bench, outcomes, request, said
 from tests.broker.conftest import MakeBench
 from tests.simulation.surface import Fate
@@ -146,6 +147,25 @@ def test_what_was_asked_for_before_another_failed_is_not_sent_after(bench: Bench
     assert outcomes(late) == [(FAILED, Evidence.NEVER_SENT)]
     assert f"{other.transaction} is about the same and has failed on its way" in said(late)[0]
     assert (bench.text, bench.requests, late.state) == ("old", requests, State.WITHDRAWN)
+
+
+@pytest.mark.requirement("broker:blocked:both")
+def test_two_that_failed_about_the_same_do_not_shut_each_other_out(bench: Bench) -> None:
+    """Whoever takes up one of them is told of the other, and decides; neither is taken up by an agent."""
+    slow = bench.until(propose([request(EDIT, "a"), request(CREATE, "b")], AUTO), Send)
+    send = bench.surface.send
+    bench.send_answers(lambda attempt: Answer(Evidence.REFUSED, reason="no"))
+    other = bench.propose(request(CREATE, "c"), request(CREATE, "b", "other"), ask=AUTO)
+    bench.surface.send = send  # type: ignore[method-assign]
+    one = slow.finish()
+    assert (one.state, other.state) == (State.BLOCKED, State.BLOCKED)
+    assert outcomes(one) == [(APPLIED, Evidence.ACKNOWLEDGED), (FAILED, Evidence.NEVER_SENT)]
+    with pytest.raises(BlockedError):
+        bench.propose(request(CREATE, "b"), ask=AUTO)
+    taking_up = bench.run(followup(one.transaction, ASK))
+    (warning,) = taking_up.lives[0].plan.warnings
+    assert warning.startswith(f"{other.transaction}, which is about the same, has failed on its way")
+    assert bench.run(confirm(taking_up.transaction, by="person")).state is State.COMPLETE
 
 
 @pytest.mark.requirement("broker:join:undelivered")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from amends.cli.verdict import verdict
 from amends.contract.lifecycle import State
-from amends.errors import BlockedError
+from amends.errors import BlockedError, ProposalError, RecoveryError
 from tests.transaction.office import Office, create, edit, stop_of
 
 
@@ -59,7 +60,23 @@ def test_a_follow_up_where_somebody_mended_it_is_complete_at_once(office: Office
     office.put("c.md", "c\n")
     follow = office.followup(old)
     assert (follow.state, follow.lives, office.sends) == (State.COMPLETE, (), sends)
+    assert verdict(follow) == "COMPLETE: all that was asked for holds already."
     assert office.find(old).state is State.BLOCKED
+    with pytest.raises(RecoveryError, match=f"was taken up already, by {follow.transaction}"):
+        office.followup(old)
+
+
+@pytest.mark.requirement("transaction:followup:once")
+def test_a_follow_up_is_void_once_the_matter_was_ended_otherwise(office: Office) -> None:
+    """Somebody undid the whole, or let it go; the follow-up that waits would do the half that nobody wants any more."""
+    blocked(office)
+    old = office.newest()
+    follow = office.followup(old)
+    assert office.confirm(office.undo(old)).state is State.COMPLETE
+    assert office.find(old).is_followed_up
+    with pytest.raises(ProposalError, match="was taken up already"):
+        office.confirm(follow)
+    assert [office.read(name) for name in ("a.md", "b.md", "c.md")] == ["old\n", None, None]
 
 
 @pytest.mark.requirement("transaction:followup:fresh")
@@ -71,7 +88,9 @@ def test_a_follow_up_has_a_budget_of_its_own_and_blocks_like_any_other(office: O
     assert (ended.state, stop_of(ended)) == (State.BLOCKED, "no_progress")
     assert office.sends.count("b.md") == 4
     office.accept()
-    last = office.confirm(office.followup(ended))
+    taking_up = office.followup(ended)
+    assert taking_up.title == "Follow-up of Three papers"
+    last = office.confirm(taking_up)
     assert last.state is State.COMPLETE
     assert office.ask(edit("b.md", "free again\n")).state is State.COMPLETE
 

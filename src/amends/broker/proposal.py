@@ -158,7 +158,14 @@ def confirm(subject: str, *, by: str, shown_digest: str | None = None) -> Steps[
             raise ProposalError(f"{life.operation_id} was altered after it was proposed", hint="propose it again")
     if shown_digest is not None and shown_digest != report.digest:
         raise ProposalError(f"{report.transaction} is not what was shown", hint=f"amends show {report.transaction}")
-    if report.follows is None and not any(life.reverses for life in report.lives):
+    if report.follows is not None:
+        earlier = yield from find(report.follows)
+        if earlier.aftermath is not None:
+            raise ProposalError(
+                f"{earlier.transaction} was taken up already, by {earlier.aftermath['by']}; nothing was sent",
+                hint=f"see what is so: amends show {earlier.transaction}",
+            )
+    elif not any(life.reverses for life in report.lives):
         other = yield from _unfinished(
             [life.plan for life in report.waiting(State.PROPOSED)], besides=report.transaction
         )

@@ -20,7 +20,7 @@ from .machine import recall
 from .proposal import Ask, open_transaction
 from .report import Report, find, resolve
 from .step import ListOpen, PlanUndo, Replan, Steps, do
-from .transaction import audit
+from .transaction import about, audit
 
 
 def undo(subject: str, ask: Ask) -> Steps[Report]:
@@ -38,9 +38,9 @@ def undo(subject: str, ask: Ask) -> Steps[Report]:
     under_way = yield from _under_way({life.operation_id})
     if under_way is not None:
         return under_way
-    plan = yield from _reversal(life)
+    plans = yield from _warned([(yield from _reversal(life))], besides=life.transaction)
     title = ask.title or f"Undo of {life.operation.kind} {life.operation.target}"
-    return (yield from open_transaction([plan], replace(ask, title=title), reverses=[life.operation_id]))
+    return (yield from open_transaction(plans, replace(ask, title=title), reverses=[life.operation_id]))
 
 
 def followup(subject: str, ask: Ask) -> Steps[Report]:
@@ -51,6 +51,8 @@ def followup(subject: str, ask: Ask) -> Steps[Report]:
     report = yield from find(subject)
     if report.state is not State.BLOCKED:
         raise RecoveryError(f"{report.transaction} is {report.state}, not BLOCKED; there is nothing to follow up")
+    if report.aftermath is not None:
+        raise RecoveryError(f"{report.transaction} was taken up already, by {report.aftermath['by']}")
     for row in (yield from do(ListOpen())):
         if row.state is State.OPEN:
             other = yield from find(row.subject)
@@ -66,9 +68,10 @@ def followup(subject: str, ask: Ask) -> Steps[Report]:
         life = next(life for life in reversed(lives) if mismatch.fact in life.operation.postcondition)
         if life.operation_id not in plans:
             plans[life.operation_id] = yield from do(Replan(life.plan))
-    title = ask.title or f"Follow-up of {report.title or report.transaction}"
-    taking_up = replace(ask, title=title, follows=report.transaction)
-    return (yield from open_transaction(list(plans.values()), taking_up, gate=report.gate))
+    title = report.title if report.follows else f"Follow-up of {report.title or report.transaction}"
+    taking_up = replace(ask, title=ask.title or title, follows=report.transaction)
+    warned = yield from _warned(list(plans.values()), besides=report.transaction)
+    return (yield from open_transaction(warned, taking_up, gate=report.gate))
 
 
 def _undo_all(report: Report, ask: Ask) -> Steps[Report]:
@@ -91,7 +94,22 @@ def _undo_all(report: Report, ask: Ask) -> Steps[Report]:
         )
     title = ask.title or f"Undo of {report.title or report.transaction}"
     asking = replace(ask, title=title, follows=report.transaction if report.state is State.BLOCKED else None)
-    return (yield from open_transaction(plans, asking, reverses=reversed_ids, left_out=left_out))
+    warned = yield from _warned(plans, besides=report.transaction)
+    return (yield from open_transaction(warned, asking, reverses=reversed_ids, left_out=left_out))
+
+
+def _warned(plans: list[Plan], *, besides: str) -> Steps[list[Plan]]:
+    """Have whoever confirms know which other transactions failed on their way and are about the same."""
+    warned: list[Plan] = []
+    for plan in plans:
+        others = yield from about([plan.operation], besides=besides)
+        told = tuple(
+            f"{other.transaction}, which is about the same, has failed on its way; see amends show {other.transaction}."
+            for other in others
+            if other.has_failed
+        )
+        warned.append(replace(plan, warnings=(*plan.warnings, *told)))
+    return warned
 
 
 def _in_force(life: Life) -> Steps[Life]:

@@ -50,7 +50,7 @@ def verdict(report: Report) -> str:
     of = f"{done} of {len(planned)} {'write' if len(planned) == 1 else 'writes'} as asked"
     match report.state:
         case State.COMPLETE:
-            return f"COMPLETE: {of}."
+            return f"COMPLETE: {of}." if planned else "COMPLETE: all that was asked for holds already."
         case State.BLOCKED:
             return f"BLOCKED / NOT COMPLETE: {of}.{_aftermath(report)}"
         case State.WITHDRAWN:

@@ -60,6 +60,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "broker:join:race": Requirement(
         SOURCE, "Two that ask for the same at the same moment share one outcome, or find it as asked."
     ),
+    "broker:blocked:both": Requirement(
+        SOURCE, "Two transactions that failed about the same can each be taken up; whoever does is told of the other."
+    ),
     "broker:blocked:race": Requirement(
         SOURCE, "What was asked for just before another transaction about the same failed is not sent after that."
     ),

@@ -55,6 +55,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transaction:blocked:acts_no_more": Requirement(
         SOURCE, "What is BLOCKED sends nothing any more, and refuses what overlaps, with the one command that helps."
     ),
+    "transaction:followup:once": Requirement(
+        SOURCE, "What is BLOCKED is taken up once: an undo or a completed follow-up voids every other follow-up of it."
+    ),
     "transaction:followup:fresh": Requirement(
         SOURCE, "A follow-up proposes what is still amiss, with a budget of its own; the old verdict stands."
     ),
