@@ -154,6 +154,7 @@ def test_yes_confirms_only_its_own_proposal(place: Place) -> None:
     assert (answer["joined"], answer["transaction_id"]) == (True, transaction)
     assert place.read("a.md") is None
     assert "confirm" in answer["next"]
+    assert "--yes confirms only what its own command proposes" in place.run("apply", document, "--yes").out
     other = place.json("apply", place.create("b.md", "two"), "--yes", expect=0)
     assert "confirmed  by operator (--yes)" in place.run("show", other["operation_id"]).out
 

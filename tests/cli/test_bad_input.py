@@ -248,3 +248,14 @@ def test_a_slip_of_the_finger_is_answered_with_help(
     assert names in err
     assert f"Next: {following}" in err or following in err.splitlines()[-1]
     assert office.json(*words, expect=2)["hint"]
+
+
+@pytest.mark.requirement("cli:error:which")
+def test_an_error_of_one_of_several_writes_says_which(place: Place) -> None:
+    """In a long document nobody finds a wrong path by its reason alone."""
+    place.write("a.md", "one")
+    document = place.change(*({"edit": f"notes:{key}", "set": {"text": "x"}} for key in ("a.md", "../secret")))
+    code, _, err = place.run("apply", document, "--yes")
+    assert (code, place.read("a.md")) == (2, "one")
+    assert err.startswith("Error: write 2: ")
+    assert "write 1" not in place.run("apply", place.edit("../secret", "x"), "--yes").err

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from amends.contract.lifecycle import Happened, State
 from amends.contract.operation import Fact, Json
 from amends.contract.outcome import Evidence
-from amends.errors import BlockedError, ClaimHeldError, DocumentError, LostRaceError, ProposalError
+from amends.errors import BlockedError, ClaimHeldError, DocumentError, LostRaceError, MisuseError, ProposalError
 from amends.ports import Event, Plan, WriteRequest
 from amends.recovery import aims, fingerprint, overlap
 
@@ -47,8 +47,13 @@ class Ask:
 def plan(requests: Sequence[WriteRequest]) -> Steps[list[Plan]]:
     """Plan `requests` as one transaction; nothing is recorded. Raises MisuseError for what can't be asked."""
     plans: list[Plan] = []
-    for request in requests:
-        plans.append((yield from do(MakePlan(request))))
+    for place, request in enumerate(requests, start=1):
+        try:
+            plans.append((yield from do(MakePlan(request))))
+        except MisuseError as error:
+            if len(requests) > 1:
+                error.args = (f"write {place}: {error}",)
+            raise
     _reject_overlaps(plans)
     return plans
 

@@ -38,6 +38,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Confirm this command's own pro
 Again = Annotated[bool, typer.Option("--again", help="Ask for a second one where the same is still under way.")]
 
 BY_YES = "operator (--yes)"
+ALREADY_WAITS = "This was proposed before, and waits for a person: --yes confirms only what its own command proposes."
 
 
 @dataclass
@@ -113,7 +114,7 @@ def apply(
     with _opened(as_json) as desk:
         by = BY_YES if yes else None
         report = desk.amends.propose(document, folder=folder, proposer="operator", confirmed_by=by, again=again)
-        desk.leave(desk.ask(report))
+        desk.leave(desk.ask(report), remark=ALREADY_WAITS if yes and _waits_for_a_person(report) else None)
 
 
 @app.command()
@@ -338,6 +339,12 @@ def _is_ambiguous(report: Report) -> bool:
     from amends.contract.lifecycle import State
 
     return bool(report.waiting(State.EXECUTING, State.AMBIGUOUS, State.CLOSED))
+
+
+def _waits_for_a_person(report: Report) -> bool:
+    from amends.contract.lifecycle import State
+
+    return report.is_joined and bool(report.waiting(State.PROPOSED))
 
 
 def _id(subject: str) -> str:

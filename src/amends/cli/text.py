@@ -96,16 +96,23 @@ def _tell_blocked(report: Report, *, console: Console | None = None) -> None:
 
 def _tell_write(life: Life, located: Located, *, console: Console | None = None) -> None:
     message = located.message(life)
-    label = "as asked" if life.evidence is Evidence.ALREADY_SO else life.state
-    again = "(a recovery) " if life.is_recovery else ""
-    style = State.COMPLETE if life.evidence is Evidence.ALREADY_SO else life.state
-    say(
-        _styled(style, f"{label:<{_STATE_CHARS}}"),
-        again + (message.text if message else unsent_text(life)),
-        console=console,
-    )
+    say(_stand(life), _role(life) + (message.text if message else unsent_text(life)), console=console)
     if is_undoable(life):
         say(f"{_INDENT} Undo: {located('undo', life.operation_id)}", console=console)
+
+
+def _stand(life: Life, because: str = "") -> Text:
+    """Give the word for how a write stands."""
+    if life.evidence is Evidence.ALREADY_SO:
+        return _styled(State.COMPLETE, f"{'as asked':<{_STATE_CHARS}}")
+    return _styled(life.state, f"{life.state + because:<{_STATE_CHARS}}")
+
+
+def _role(life: Life) -> str:
+    """Say what a write is where nobody asked for it as it stands."""
+    if life.is_recovery:
+        return "(a recovery) "
+    return "" if life.reverses is None else "(an undo) "
 
 
 def tell_plans(plans: Iterable[tuple[Plan, str]]) -> None:
@@ -179,13 +186,9 @@ def tell_log(reports: Iterable[Report]) -> None:
             line = f"{report.title or 'Transaction'}: {verdict(report)}"
             say(clock(report.events[0].at_ms), report.transaction, _styled(report.state, line))
         for life in report.lives:
+            what = f"{_role(life)}{life.operation.kind} {life.operation.target}"
             because = f" ({life.evidence})" if life.evidence else ""
-            say(
-                clock(life.events[0].at_ms),
-                life.operation_id,
-                _styled(life.state, f"{life.state}{because}"),
-                f"{life.operation.kind} {life.operation.target}",
-            )
+            say(clock(life.events[0].at_ms), life.operation_id, _stand(life, because), what)
 
 
 def tell_story(report: Report, located: Located) -> None:

@@ -13,6 +13,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "cli:apply:blocked": Requirement(SOURCE, "It stops at the first write that is not applied or already so: BLOCKED."),
     "cli:apply:already": Requirement(SOURCE, "A document whose facts already hold is complete and asks nobody."),
     "cli:apply:dry_run": Requirement(SOURCE, "A dry run shows what would change and leaves no trace."),
+    "cli:error:which": Requirement(SOURCE, "An error of one of several writes says which one it is."),
     "cli:apply:yes": Requirement(SOURCE, "--yes confirms only the proposal of its own command, as the operator."),
     "cli:apply:joined": Requirement(SOURCE, "The same change while it is not over is joined, and nothing is sent."),
     "cli:apply:merged": Requirement(
