@@ -106,7 +106,7 @@ def an_end_is_an_end(case: Case) -> Found:
         until = followed[0].tick if followed else None
         for other, requests in case.sent_for.items():
             opened = case.recorded[other][0]
-            if other == transaction or case.task(opened.task).name in BY_A_PERSON:
+            if other == transaction or _is_a_persons(case, other):
                 continue
             is_later = opened.tick > blocked_at and (until is None or opened.tick < until)
             knew = case.task(opened.task).started_at > blocked_at or _by(case, transaction) == opened.task
@@ -201,7 +201,6 @@ BOUNDS: tuple[Callable[[Case], Found], ...] = (
 )
 
 UNREADABLE: dict[str, Json] = {"presence": "unreadable", "fields": {}}
-BY_A_PERSON = frozenset({"undo", "followup"})
 DECIDING = frozenset({Happened.APPLIED, Happened.FAILED, Happened.CLOSED, Happened.ABANDONED})
 
 
@@ -216,6 +215,12 @@ def _decided(case: Case, request: Request) -> Recorded | None:
         if is_it and item.tick < request.tick:
             return item
     return None
+
+
+def _is_a_persons(case: Case, transaction: str) -> bool:
+    """Say whether it is a follow-up or an undo, also where its opening was recorded late, by somebody else's commit."""
+    opened = case.recorded[transaction][0].event.data
+    return opened["follows"] is not None or any(case.lives[name].reverses for name in opened["operations"])
 
 
 def _is_too_late(case: Case, request: Request) -> bool:
