@@ -100,6 +100,9 @@ class Journal(Blobs, Protocol):
     def events(self, subject: str) -> list[Event]:
         """Give all events of `subject` in order; an empty list if there is none. Damaged ones raise JournalError."""
 
+    def row(self, subject: str) -> OpenSubject | None:
+        """Give where `subject` stands; None if it is over, or has no event."""
+
     def open(self) -> list[OpenSubject]:
         """Give everything that is not over, oldest first."""
 

@@ -48,11 +48,7 @@ class SystemIds:
 
 
 def _base32(number: int, width: int) -> str:
-    digits = []
-    for _ in range(width):
-        number, digit = divmod(number, 32)
-        digits.append(_ALPHABET[digit])
-    return "".join(reversed(digits))
+    return "".join([_ALPHABET[number >> shift & 31] for shift in range(5 * (width - 1), -1, -5)])
 
 
 @cache

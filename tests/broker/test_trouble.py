@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from amends.broker import check, confirm, outcome_told
-from amends.broker.step import Commit, ListTouching, Recall, Send, Step
+from amends.broker.step import Commit, ListTouching, Send, Stand, Step
 from amends.contract import Evidence, Happened, State, WriteOutcome
 from amends.errors import JournalError, OwnershipError
 from amends.ports import Attempt, Blobs, Prepared
@@ -134,7 +134,7 @@ def test_a_surface_that_is_lost_midway_hides_no_write_before_it(bench: Bench) ->
 
 
 @pytest.mark.requirement("broker:journal:intent")
-@pytest.mark.parametrize("look", [ListTouching, Recall])
+@pytest.mark.parametrize("look", [ListTouching, Stand])
 def test_a_journal_that_can_not_be_read_before_the_send_sends_nothing(bench: Bench, look: type[Step[Any]]) -> None:
     """A look after the intent failed: whether it was overtaken is unknown, so nothing leaves."""
     proposed = bench.propose(request(EDIT, "a"))

@@ -136,12 +136,12 @@ def test_a_confirmation_is_bound_to_what_is_sent_and_what_was_shown() -> None:
     """A person confirms bytes against a state; if either differs, it is not what they confirmed."""
     payload = {"total": 100, "blob": "sha256:00"}
     digests = [
-        confirmation_digest(EDIT, payload, SHOWN),
-        confirmation_digest(replace(EDIT, target="crm:89"), payload, SHOWN),
-        confirmation_digest(EDIT, payload | {"blob": "sha256:01"}, SHOWN),
-        confirmation_digest(EDIT, payload, replace(SHOWN, version="v8")),
-        confirmation_digest(EDIT, payload, replace(SHOWN, fields={"total": 91})),
-        confirmation_digest(EDIT, payload, Observation(Presence.ABSENT)),
+        confirmation_digest(fingerprint(EDIT), payload, SHOWN),
+        confirmation_digest(fingerprint(replace(EDIT, target="crm:89")), payload, SHOWN),
+        confirmation_digest(fingerprint(EDIT), payload | {"blob": "sha256:01"}, SHOWN),
+        confirmation_digest(fingerprint(EDIT), payload, replace(SHOWN, version="v8")),
+        confirmation_digest(fingerprint(EDIT), payload, replace(SHOWN, fields={"total": 91})),
+        confirmation_digest(fingerprint(EDIT), payload, Observation(Presence.ABSENT)),
     ]
     assert len(set(digests)) == len(digests)
 
@@ -150,4 +150,6 @@ def test_a_confirmation_is_bound_to_what_is_sent_and_what_was_shown() -> None:
 def test_a_confirmation_outlives_a_second_look_at_the_same_thing() -> None:
     """When something was seen, or why it could not be, is no part of what was shown."""
     later = replace(SHOWN, at_ms=5, detail="read again")
-    assert confirmation_digest(EDIT, {"total": 100}, SHOWN) == confirmation_digest(EDIT, {"total": 100.0}, later)
+    assert confirmation_digest(fingerprint(EDIT), {"total": 100}, SHOWN) == confirmation_digest(
+        fingerprint(EDIT), {"total": 100.0}, later
+    )

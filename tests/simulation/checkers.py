@@ -171,7 +171,7 @@ def what_is_sent_was_confirmed(case: Case) -> Found:
         attempt = request.attempt
         if (attempt.operation, attempt.payload) != (proposed.operation, proposed.plan.payload):
             yield f"{request.operation_id} was sent differently from what was proposed"
-        digest = confirmation_digest(attempt.operation, attempt.payload, proposed.plan.shown)
+        digest = confirmation_digest(fingerprint(attempt.operation), attempt.payload, proposed.plan.shown)
         confirmed = [e for e in case.history.of(request.operation_id) if e.happened is Happened.CONFIRMED]
         if [event.data["digest"] for event in confirmed] != [digest]:
             yield f"{request.operation_id} was sent without a confirmation of just that"

@@ -7,14 +7,14 @@ The journal stores events, this module reads them back: whatever is shown of a w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from amends.contract.guarantee import Compare, Fence, Guarantee, Receipt, Version
 from amends.contract.lifecycle import HOLDING, Happened, State, after
 from amends.contract.operation import Fact, Json, Observation, Operation, OperationKind, Presence
 from amends.contract.outcome import Evidence, OperationResult, WriteOutcome
 from amends.ports import Attempt, Event, Plan
-from amends.recovery import confirmation_digest
+from amends.recovery import confirmation_digest, fingerprint
 
 _OUTCOMES = {
     State.APPLIED: WriteOutcome.APPLIED,
@@ -62,14 +62,19 @@ class Life:
     def of(cls, events: Sequence[Event]) -> Life:
         """Fold `events`, the whole recorded history of one operation in order."""
         first, *rest = events
-        data = first.data
-        life = cls(
-            operation_id=first.subject,
-            state=after(None, first.happened),
-            epoch=first.epoch,
-            events=(first,),
+        return cls.proposed(first, plan_from(first.data)).followed_by(rest)
+
+    @classmethod
+    def proposed(cls, event: Event, plan: Plan) -> Life:
+        """Begin with the event that records `plan` as proposed."""
+        data = event.data
+        return cls(
+            operation_id=event.subject,
+            state=after(None, event.happened),
+            epoch=event.epoch,
+            events=(event,),
             transaction=data["transaction"],
-            plan=plan_from(data),
+            plan=plan,
             fingerprint=data["fingerprint"],
             digest=data["digest"],
             proposer=data["proposer"],
@@ -77,20 +82,16 @@ class Life:
             reverses=data["reverses"],
             is_recovery=data["is_recovery"],
         )
-        return life.followed_by(rest)
 
     def followed_by(self, events: Iterable[Event]) -> Life:
         """Give this life with `events` after it."""
-        life = self
+        learned: dict[str, Json] = {}
+        state, epoch, so_far = self.state, self.epoch, list(self.events)
         for event in events:
-            life = replace(
-                life,
-                state=after(life.state, event.happened),
-                epoch=event.epoch,
-                events=(*life.events, event),
-                **_learned(event),
-            )
-        return life
+            state, epoch = after(state, event.happened), event.epoch
+            so_far.append(event)
+            learned |= _learned(event)
+        return replace(self, state=state, epoch=epoch, events=tuple(so_far), **learned)
 
     @property
     def operation(self) -> Operation:
@@ -212,7 +213,42 @@ def _learned(event: Event) -> dict[str, Json]:
 
 def plan_data(plan: Plan) -> dict[str, Json]:
     """Write `plan` as JSON; `plan_from` reads it back."""
-    return asdict(plan)
+    operation, guarantee = plan.operation, plan.guarantee
+    return {
+        "operation": {
+            "kind": operation.kind,
+            "target": operation.target,
+            "source": operation.source,
+            "postcondition": [fact_data(fact) for fact in operation.postcondition],
+        },
+        "payload": plan.payload,
+        "shown": observation_data(plan.shown),
+        "guarantee": {
+            "receipt": guarantee.receipt,
+            "compare": guarantee.compare,
+            "version": guarantee.version,
+            "fence": guarantee.fence,
+        },
+        "undoable": plan.undoable,
+        "warnings": list(plan.warnings),
+        "shown_source": None if plan.shown_source is None else observation_data(plan.shown_source),
+    }
+
+
+def fact_data(fact: Fact) -> dict[str, Json]:
+    """Write a fact as JSON."""
+    return {"target": fact.target, "field": fact.field, "value": fact.value}
+
+
+def observation_data(seen: Observation) -> dict[str, Json]:
+    """Write an observation as JSON; `observation_from` reads it back."""
+    return {
+        "presence": seen.presence,
+        "version": seen.version,
+        "fields": seen.fields,
+        "at_ms": seen.at_ms,
+        "detail": seen.detail,
+    }
 
 
 def plan_from(data: dict[str, Json]) -> Plan:
@@ -248,6 +284,6 @@ def _maybe_observation(data: dict[str, Json] | None) -> Observation | None:
     return None if data is None else observation_from(data)
 
 
-def digest_of(plan: Plan) -> str:
-    """Give what a confirmation of `plan` is bound to."""
-    return confirmation_digest(plan.operation, plan.payload, plan.shown, plan.shown_source)
+def digest_of(plan: Plan, print_of_it: str | None = None) -> str:
+    """Give what a confirmation of `plan` is bound to; `print_of_it` is its fingerprint, where that is known."""
+    return confirmation_digest(print_of_it or fingerprint(plan.operation), plan.payload, plan.shown, plan.shown_source)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from amends.contract.guarantee import Compare, Fence, Receipt
 from amends.contract.lifecycle import Happened, State
@@ -29,8 +29,24 @@ from amends.contract.outcome import Evidence, WriteOutcome, outcome_of
 from amends.errors import ClaimHeldError, LostRaceError, MisuseError
 from amends.ports import Answer, Attempt, Event
 
-from .life import Life
-from .step import Commit, IsAlive, Moment, Name, Now, Prepare, Read, Recall, Self, Send, SetFence, Steps, Tidy, do
+from .life import Life, observation_data
+from .step import (
+    Commit,
+    IsAlive,
+    Moment,
+    Name,
+    Now,
+    Prepare,
+    Read,
+    Recall,
+    Self,
+    Send,
+    SetFence,
+    Stand,
+    Steps,
+    Tidy,
+    do,
+)
 
 LEASE_MS = 60_000
 """How long a living process may take from its intent to its outcome before another may settle the write. Far above
@@ -100,8 +116,8 @@ def execute(
         moment.now_ms,
         {
             "key": attempt.key,
-            "before": asdict(seen),
-            "before_source": None if seen_source is None else asdict(seen_source),
+            "before": observation_data(seen),
+            "before_source": None if seen_source is None else observation_data(seen_source),
             "prepared": prepared.notes,
             "owner": (yield from do(Self())),
             "since": moment.since(),
@@ -128,9 +144,9 @@ def execute(
     too_late = (yield from _overtaken(life)) or (yield from objection(life))
     if too_late is not None:
         return (yield from conclude(life, too_late, closing=closing))
-    current = yield from recall(life.operation_id)
-    if current.state is not State.EXECUTING or current.epoch != life.epoch:
-        return current
+    row = yield from do(Stand(life.operation_id))
+    if row is None or (row.state, row.epoch) != (State.EXECUTING, life.epoch):
+        return (yield from recall(life.operation_id))
     try:
         answer = yield from do(Send(life.attempt))
     except Exception as error:
@@ -372,7 +388,7 @@ def _said(answer: Answer, after: Observation | None) -> dict[str, Json]:
         "reason": answer.reason,
         "note": answer.note,
         "hint": answer.hint,
-        "after": asdict(after) if after is not None else None,
+        "after": None if after is None else observation_data(after),
     }
 
 

@@ -8,7 +8,7 @@ is called; one about a BLOCKED transaction is refused until a follow-up complete
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from amends.contract.lifecycle import Happened, State
 from amends.contract.operation import Fact, Json
@@ -17,7 +17,7 @@ from amends.errors import BlockedError, ClaimHeldError, DocumentError, LostRaceE
 from amends.ports import Event, Plan, WriteRequest
 from amends.recovery import aims, fingerprint, overlap
 
-from .life import Life, digest_of
+from .life import Life, digest_of, fact_data
 from .machine import conclude, judge, look
 from .report import Report, find
 from .step import Commit, ListTouching, MakePlan, Moment, Name, Now, Steps, do
@@ -99,13 +99,13 @@ def open_transaction(
     data = {
         "title": ask.title,
         "operations": [event.subject for event in asked],
-        "gate": [asdict(fact) for fact in facts],
+        "gate": [fact_data(fact) for fact in facts],
         "follows": ask.follows,
         "left_out": list(left_out),
         "places": _places(plans),
     }
     pending = [Event(transaction, Happened.OPENED, moment.now_ms, data), *asked]
-    lives = tuple(Life.of([event]) for event in asked)
+    lives = tuple(map(Life.proposed, asked, plans))
     report = Report(transaction, ask.title, State.OPEN, facts, lives, follows=ask.follows)
     if ask.confirmed_by is not None and plans:
         confirmed_report, confirmed = _confirmed(report, ask.confirmed_by, moment)

@@ -5,6 +5,7 @@ Read back from the journal only, like a life. Several writes are never folded in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from amends.contract.lifecycle import Happened, State, fold
@@ -107,16 +108,15 @@ class Report:
 
 def find(subject: str) -> Steps[Report]:
     """Give the transaction of `subject`: its id or that of one of its writes, or a beginning that only one id has."""
-    identity = yield from resolve(subject)
-    events = yield from do(Recall(identity))
+    identity, events = subject, (yield from do(Recall(subject)))
+    if not events:
+        identity = yield from resolve(subject)
+        events = yield from do(Recall(identity))
     if identity.startswith("op_"):
         identity = events[0].data["transaction"]
         events = yield from do(Recall(identity))
     opened = events[0].data
-    names = [*opened["operations"]]
-    for event in events[1:]:
-        if event.happened is Happened.RECOVERING and event.data["operation"] not in names:
-            names.append(event.data["operation"])
+    names = _names(events)
     lives = yield from _recall_all(names)
     if 0 < sum(life.state is State.PROPOSED for life in lives) < len(lives):
         lives = yield from _recall_all(names)  # they are decided together: it was just then
@@ -130,6 +130,16 @@ def find(subject: str) -> Steps[Report]:
         follows=opened["follows"],
         left_out=tuple(opened["left_out"]),
     )
+
+
+def refreshed(report: Report) -> Steps[Report]:
+    """Give `report` as it is recorded now. Where it is complete by what is known here, its lives are not read again."""
+    events = yield from do(Recall(report.transaction))
+    state = fold(event.happened for event in events)
+    is_known = len(_names(events)) == len(report.lives) and all(life.is_done for life in report.lives)
+    if state is not State.COMPLETE or not is_known:
+        return (yield from find(report.transaction))
+    return replace(report, state=state, events=tuple(events))
 
 
 def one(subject: str) -> Steps[Life]:
@@ -153,6 +163,15 @@ def resolve(subject: str) -> Steps[str]:
     raise UnknownSubjectError(
         f"no operation or transaction is called {subject!r}", hint="see which there are: amends log"
     )
+
+
+def _names(events: Sequence[Event]) -> list[str]:
+    """Give the operations that the events of a transaction name: the planned ones, then the recoveries."""
+    names: list[str] = [*events[0].data["operations"]]
+    for event in events[1:]:
+        if event.happened is Happened.RECOVERING and event.data["operation"] not in names:
+            names.append(event.data["operation"])
+    return names
 
 
 def _recall_all(operation_ids: list[str]) -> Steps[list[Life]]:

@@ -113,6 +113,18 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
+class Stand:
+    """Look up where a subject stands; None for what is over."""
+
+    subject: str
+    is_interruptible: ClassVar[bool] = False
+
+    def perform(self, world: World) -> OpenSubject | None:
+        """Look it up in the open table."""
+        return world.journal.row(self.subject)
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """List subjects by the beginning of their id."""
 

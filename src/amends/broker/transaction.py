@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from amends.contract.lifecycle import HOLDING, Happened, State
 from amends.contract.operation import Json, Observation, Operation
@@ -39,9 +39,9 @@ from amends.recovery import (
     places,
 )
 
-from .life import Life, digest_of, observation_from, plan_data
+from .life import Life, digest_of, observation_data, observation_from, plan_data
 from .machine import Closing, execute, look, may_settle, quiesce, record, settle
-from .report import Report, find, one
+from .report import Report, find, one, refreshed
 from .step import Commit, ListTouching, Moment, Name, Now, Read, Self, Steps, do
 
 _STANDINGS = {
@@ -80,7 +80,7 @@ def run(report: Report, pending: Sequence[Event] = (), *, joins: bool = False) -
                 break
         if pending:
             yield from do(Commit(tuple(pending)))
-        report = yield from find(report.transaction)
+        report = yield from refreshed(report)
         while report.state is State.OPEN:
             case, decision = yield from consider(report)
             if not (yield from _carry_out(report, case, decision)):
@@ -161,7 +161,12 @@ def attest(operation_id: str, *, outcome: WriteOutcome, by: str, reason: str) ->
     happened = Happened.APPLIED if outcome is WriteOutcome.APPLIED else Happened.FAILED
     seen, seen_source = yield from look(life.operation)
     is_there = happened is Happened.APPLIED and life.operation.holds(seen, seen_source)
-    data = {"evidence": Evidence.ATTESTED, "reason": reason, "by": by, "after": asdict(seen) if is_there else None}
+    data = {
+        "evidence": Evidence.ATTESTED,
+        "reason": reason,
+        "by": by,
+        "after": observation_data(seen) if is_there else None,
+    }
     yield from record(life, happened, data, life.state is State.CLOSED, closing=closing(report))
     return (yield from concluded((yield from find(report.transaction))))
 
@@ -237,11 +242,12 @@ def about(operations: Iterable[Operation], *, besides: str | None = None) -> Ste
 def proposed(plan: Plan, transaction: str, *, proposer: str, moment: Moment, more: dict[str, Json]) -> Steps[Event]:
     """Make the event that records `plan` as a proposed write of `transaction`."""
     operation_id = yield from do(Name("op"))
+    print_of_it = fingerprint(plan.operation)
     data = {
         **plan_data(plan),
         "transaction": transaction,
-        "fingerprint": fingerprint(plan.operation),
-        "digest": digest_of(plan),
+        "fingerprint": print_of_it,
+        "digest": digest_of(plan, print_of_it),
         "proposer": proposer,
         "expires_at_ms": None,
         "reverses": None,
@@ -313,13 +319,14 @@ def _recover_again(report: Report, operation: Operation, now: Audit) -> Steps[No
     asked = yield from proposed(plan, report.transaction, proposer="recovery", moment=moment, more=more)
     by = {"by": failed.confirmed_by, "digest": asked.data["digest"]}
     confirmed = Event(asked.subject, Happened.CONFIRMED, moment.now_ms, by)
-    yield from _recover(report, Life.of([asked, confirmed]), now, pending=(asked, confirmed))
+    again = Life.proposed(asked, plan).followed_by([confirmed])
+    yield from _recover(report, again, now, pending=(asked, confirmed))
 
 
 def _recover(report: Report, life: Life, now: Audit, *, pending: Sequence[Event]) -> Steps[None]:
     """Send a recovery. The reading that it was decided on is recorded with it."""
     moment = yield from do(Now())
-    seen = {target: asdict(each) for target, each in now.items()}
+    seen = {target: observation_data(each) for target, each in now.items()}
     more = Spent().also(life.operation, [each.operation for each in report.lives if not each.is_recovery])
     spends = {
         "fingerprints": sorted(more.fingerprints),

@@ -187,6 +187,13 @@ class MemoryJournal:
             self._refuse_dead()
             return [kept.event() for kept in self._store.by_subject.get(subject, [])]
 
+    def row(self, subject: str) -> OpenSubject | None:
+        """Give where `subject` stands; None if it is over."""
+        with self._store.lock:
+            self._refuse_dead()
+            standing = self._store.open.get(subject)
+            return None if standing is None else standing.shown(subject)
+
     def open(self) -> list[OpenSubject]:
         """Give everything that is not over, oldest first."""
         with self._store.lock:

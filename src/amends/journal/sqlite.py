@@ -276,6 +276,12 @@ class SqliteJournal:
         with self._usable():
             return self._history(subject)[0]
 
+    def row(self, subject: str) -> OpenSubject | None:
+        """Give where `subject` stands; None if it is over."""
+        with self._usable():
+            rows = self._run("open_subject", subject)
+            return self._standing_from(rows[0]).shown(subject) if rows else None
+
     def open(self) -> list[OpenSubject]:
         """Give everything that is not over, oldest first."""
         with self._usable():
@@ -284,8 +290,9 @@ class SqliteJournal:
     def touching(self, *, fingerprints: Collection[str], places: Collection[str]) -> list[OpenSubject]:
         """Give the open writes that do one of `fingerprints`, then the open transactions about one of `places`."""
         with self._usable():
-            rows = self._run("open_with_fingerprints", canonical_json(sorted(fingerprints)))
-            rows += self._run("open_at_places", _and_above(places), canonical_json(sorted(places)))
+            rows = self._run("open_with_fingerprints", canonical_json(sorted(fingerprints))) if fingerprints else []
+            if places:
+                rows += self._run("open_at_places", _and_above(places), canonical_json(sorted(places)))
             return [self._standing_from(row).shown(str(subject)) for subject, *row in rows]
 
     def matching(self, prefix: str, *, limit: int) -> list[str]:

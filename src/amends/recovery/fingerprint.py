@@ -19,19 +19,17 @@ INTEGER_MAX = 2**53
 
 
 def _one_number_form(value: Json) -> Json:
-    match value:
-        case bool():
-            return value
-        case float() if value.is_integer():
-            return _one_number_form(int(value))
-        case int() if abs(value) > INTEGER_MAX:
-            return {"$integer": str(value)}
-        case dict():
-            return {f"${key}" if key.startswith("$") else key: _one_number_form(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_one_number_form(item) for item in value]
-        case _:
-            return value
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int):
+        return {"$integer": str(value)} if abs(value) > INTEGER_MAX else value
+    if isinstance(value, dict):
+        return {f"${key}" if key.startswith("$") else key: _one_number_form(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_one_number_form(item) for item in value]
+    return value
 
 
 def _canonical(value: Json) -> str:
@@ -53,9 +51,12 @@ def fingerprint(operation: Operation) -> str:
 
 
 def confirmation_digest(
-    operation: Operation, payload: dict[str, Json], shown: Observation, shown_source: Observation | None = None
+    print_of_it: str, payload: dict[str, Json], shown: Observation, shown_source: Observation | None = None
 ) -> str:
-    """Give what a confirmation is bound to: exactly what will be sent, and the versions that were shown."""
+    """Give what a confirmation is bound to: exactly what will be sent, and the versions that were shown.
+
+    `print_of_it` is the fingerprint of the operation.
+    """
     looks = [shown] if shown_source is None else [shown, shown_source]
     seen = [[look.presence, look.version, look.fields] for look in looks]
-    return digest([fingerprint(operation), payload, seen])
+    return digest([print_of_it, payload, seen])
