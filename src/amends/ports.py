@@ -146,8 +146,10 @@ class Plan:
     """A write with everything materialised: what will be sent, and what was seen when it was planned.
 
     `payload` is JSON and names blobs by digest; nothing in it changes any more. `shown_source` is what was seen at the
-    source of a move or rename. `warnings` are sentences to show
-    before confirming. `undoable` says whether the surface could reverse it.
+    source of a move or rename. `warnings` are sentences to show before confirming. `undoable` says whether the surface
+    could reverse it. `keeps_receipt` says that the receipt of its landing outlives whatever overwrites the target, is
+    at least as durable as the journal, and is not pruned before the journal's next sync: then the record of `applied`
+    may be lost to a power cut, since the receipt settles it again.
     """
 
     operation: Operation
@@ -157,6 +159,7 @@ class Plan:
     undoable: bool
     warnings: tuple[str, ...] = ()
     shown_source: Observation | None = None
+    keeps_receipt: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,11 @@ def no_intent_is_lost(case: Case) -> Found:
 
 
 def outcomes_never_change(case: Case) -> Found:
-    """6: an outcome moves only from ambiguous to applied or failed; a loser reports what is recorded."""
+    """6: an outcome moves only from ambiguous to applied or failed; a loser reports what is recorded.
+
+    Only `applied` whose receipt is kept at the target may read ambiguous again, after the power was lost.
+    """
+    cuts = [tick for tick, fault in case.history.faults if fault == "power lost"]
     known: dict[str, Told] = {}
     for told in case.history.told:
         if told.outcome is None:
@@ -103,7 +107,16 @@ def outcomes_never_change(case: Case) -> Found:
         first = known.get(told.life.operation_id)
         if told.outcome is WriteOutcome.AMBIGUOUS:
             # Who began to read before the end may say later what it read; who began after it may not.
-            if first is not None and case.task(told.task).started_at > first.tick:
+            is_later = first is not None and case.task(told.task).started_at > first.tick
+            if (
+                first is not None
+                and is_later
+                and not (
+                    first.outcome is WriteOutcome.APPLIED
+                    and first.life.plan.keeps_receipt
+                    and any(first.tick < cut < told.tick for cut in cuts)
+                )
+            ):
                 yield f"{told.life.operation_id} was told as ambiguous after it was told as {first.outcome}"
         elif first is None:
             known[told.life.operation_id] = told

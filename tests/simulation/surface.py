@@ -244,7 +244,8 @@ class FakeSurface:
 
     def _plan(self, operation: Operation, fields: dict[str, Json] | None, shown: Observation) -> Plan:
         is_undoable = self.guarantee.fence is not Fence.NONE
-        return Plan(operation, {"fields": fields}, shown, self.guarantee, undoable=is_undoable)
+        keeps = self.guarantee.receipt is Receipt.SAME_STEP
+        return Plan(operation, {"fields": fields}, shown, self.guarantee, undoable=is_undoable, keeps_receipt=keeps)
 
     def _observe(self, target: str) -> Observation:
         thing = self.things.get(target)

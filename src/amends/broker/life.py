@@ -230,6 +230,7 @@ def plan_data(plan: Plan) -> dict[str, Json]:
             "fence": guarantee.fence,
         },
         "undoable": plan.undoable,
+        "keeps_receipt": plan.keeps_receipt,
         "warnings": list(plan.warnings),
         "shown_source": None if plan.shown_source is None else observation_data(plan.shown_source),
     }
@@ -270,6 +271,7 @@ def plan_from(data: dict[str, Json]) -> Plan:
             fence=Fence(guarantee["fence"]),
         ),
         undoable=data["undoable"],
+        keeps_receipt=data["keeps_receipt"],
         warnings=tuple(data["warnings"]),
         shown_source=_maybe_observation(data["shown_source"]),
     )

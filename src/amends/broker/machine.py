@@ -11,7 +11,8 @@ safety argument, so each line here keeps an invariant:
     objection   17  under the claims: no transaction that failed is about the same
     epoch        -  a sender that was taken over does not send
     send         7  once; whatever it raises proves nothing
-    outcome      3  `failed` and `applied` come only with the surface's evidence, and are told only once recorded
+    outcome      3  `failed` and `applied` come only with the surface's evidence, and are told only once recorded;
+                    synced first, but for `applied` whose receipt is kept at the target (6)
     fence        8  journaled before it is set; the only thing that settling does to a target
     claims      27  freed by the event that says the attempt can't land any more, and by no other
 """
@@ -323,11 +324,12 @@ def record(
         reversed_life = yield from recall(life.reverses)
         by = {"by": life.operation_id}
         also.append(Event(life.reverses, Happened.UNDONE, moment.now_ms, by, epoch=reversed_life.epoch))
+    is_durable = bool(pending) or not _is_kept_there(ended)
     try:
-        yield from do(Commit((*pending, event, *also, *closing(ended, moment.now_ms))))
+        yield from do(Commit((*pending, event, *also, *closing(ended, moment.now_ms)), durable=is_durable))
     except LostRaceError:
         try:
-            yield from do(Commit((*pending, event, *also)))
+            yield from do(Commit((*pending, event, *also), durable=is_durable))
         except LostRaceError:
             if pending:
                 raise
@@ -337,6 +339,12 @@ def record(
         with contextlib.suppress(Exception):
             yield from do(Tidy(life.attempt))
     return ended
+
+
+def _is_kept_there(ended: Life) -> bool:
+    """Say whether the target itself keeps the proof that it applied, so that a lost record of it is found again."""
+    is_proved = ended.evidence in (Evidence.ACKNOWLEDGED, Evidence.RECEIPT)
+    return ended.state is State.APPLIED and is_proved and ended.plan.keeps_receipt
 
 
 def _answered(life: Life, answer: Answer, *, closing: Closing) -> Steps[Life]:

@@ -60,6 +60,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "broker:join:race": Requirement(
         SOURCE, "Two that ask for the same at the same moment share one outcome, or find it as asked."
     ),
+    "broker:outcome:lazy": Requirement(
+        SOURCE, "Only `applied` whose receipt the target keeps may be lost to a power cut, and it settles to the same."
+    ),
     "broker:blocked:both": Requirement(
         SOURCE, "Two transactions that failed about the same can each be taken up; whoever does is told of the other."
     ),
