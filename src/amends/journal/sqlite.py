@@ -1,8 +1,9 @@
 """The journal of one machine: a SQLite file, kept blobs beside it, and a lock for each process that has it open.
 
 A commit is one BEGIN IMMEDIATE … COMMIT: what is recorded is read, judged by the shared rule, and written, while
-nobody else can write. Durable means synced when `commit` returns. An intent whose commit failed is never judged by
-reading: it is written again and abandoned, in a transaction of its own, before anything else (invariants 4 and 5).
+nobody else can write. Threads that wait for one that commits share the next commit, and its one sync. Durable means
+synced when `commit` returns. An intent whose commit failed is never judged by reading: it is written again and
+abandoned, in a transaction of its own, before anything else (invariants 4 and 5).
 A forked child can't use its parent's journal.
 """
 
@@ -10,8 +11,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 from weakref import WeakSet
@@ -35,6 +38,17 @@ _LIVE: WeakSet[SqliteJournal] = WeakSet()
 _LEFT_TO_PARENT: list[apsw.Connection] = []  # never closed: SQLite would think that the parent's file is its own
 
 
+@dataclass(slots=True, eq=False)
+class _Ticket:
+    """What one caller of `commit` brought, and what became of it."""
+
+    events: tuple[Event, ...]
+    batch: list[Written]
+    durable: bool
+    is_done: bool = False
+    error: Exception | None = None
+
+
 class SqliteJournal:
     """A Journal in a folder."""
 
@@ -49,6 +63,7 @@ class SqliteJournal:
         self._tail: Tail | None = None
         self._last_told: Tail | None = None
         self._doubtful: list[tuple[Event, ...]] = []
+        self._waiting: deque[_Ticket] = deque()
         self._synchronous = SYNCHRONOUS_FULL
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -81,23 +96,67 @@ class SqliteJournal:
 
     def commit(self, events: Sequence[Event], *, durable: bool = True) -> None:
         """Append `events`, all or none; see the port. Doubtful intents of earlier commits are abandoned first."""
-        batch = [written(event) for event in events]
-        if not batch:
+        ticket = _Ticket(tuple(events), [written(event) for event in events], durable)
+        if not ticket.batch:
             return
-        with self._usable():
+        self._refuse_strangers()
+        self._waiting.append(ticket)
+        try:
+            with self._usable():
+                if not ticket.is_done:
+                    self._commit_waiting()
+        except BaseException:  # broken off while it waited
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+            elif ticket.error is None and has_intent(events):
+                self._doubtful.append(ticket.events)
+            raise
+        if ticket.error is not None:
+            raise ticket.error
+
+    def _commit_waiting(self) -> None:
+        """Commit, for all who wait, what each of them brought: one sync for them together, and each its own answer."""
+        tickets = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        synchronous = SYNCHRONOUS_FULL if any(ticket.durable for ticket in tickets) else SYNCHRONOUS_NORMAL
+        try:
+            if self._doubtful:
+                self._transact(self._settle_doubt, synchronous=SYNCHRONOUS_FULL)
+                self._doubtful.clear()
+            self._transact(lambda: self._append_each(tickets), synchronous=synchronous)
+        except BaseException as error:
+            for ticket in tickets:
+                if ticket.error is None:
+                    ticket.error = self._told(error)
+                    if has_intent(ticket.events) and not isinstance(error, ConflictError | ValueError):
+                        self._doubtful.append(ticket.events)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            for ticket in tickets:
+                ticket.is_done = True
+
+    def _append_each(self, tickets: Sequence[_Ticket]) -> None:
+        """Write what each brought; one that is refused leaves nothing behind and takes nobody with it."""
+        if len(tickets) == 1:
+            self._append(tickets[0].batch)
+            return
+        assert self._database is not None
+        for ticket in tickets:
             try:
-                if self._doubtful:
-                    self._transact(self._settle_doubt, synchronous=SYNCHRONOUS_FULL)
-                    self._doubtful.clear()
-                self._transact(
-                    lambda: self._append(batch), synchronous=SYNCHRONOUS_FULL if durable else SYNCHRONOUS_NORMAL
-                )
-            except (ConflictError, ValueError):
-                raise
-            except BaseException:
-                if has_intent(events):
-                    self._doubtful.append(tuple(events))
-                raise
+                with self._database:  # a savepoint
+                    self._append(ticket.batch)
+            except (ConflictError, ValueError) as refusal:
+                ticket.error = refusal
+
+    def _told(self, error: BaseException) -> Exception:
+        """Give what one of those who waited for a commit that failed is told."""
+        if isinstance(error, apsw.Error | OSError):
+            told = unusable(self._path, error)
+            told.__cause__ = error
+            return told
+        if isinstance(error, Exception):
+            return error
+        return JournalError(f"{self._path}: a commit was broken off", hint="amends verify")
 
     def _transact(self, write: Callable[[], None], *, synchronous: int) -> None:
         assert self._database is not None
@@ -227,7 +286,9 @@ class SqliteJournal:
     def standing(self, subject: str) -> Standing | None:
         """Give where `subject` stands, as the rule asks inside a commit."""
         rows = self._run("open_subject", subject)
-        return self._standing_from(rows[0]) if rows else self._history(subject)[1]
+        if rows:
+            return self._standing_from(rows[0])
+        return self._history(subject)[1] if self._run("is_known", subject) else None
 
     def spent(self, transaction: str) -> Spent:
         """Give what the recoveries of `transaction` have used up."""

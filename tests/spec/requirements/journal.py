@@ -38,6 +38,14 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE, "A record that comes back from the disk after a failed sync is never taken for a write that was sent."
     ),
     "journal:doubt:replay": Requirement(SOURCE, "Recording the same thing again records nothing twice."),
+    "journal:group:sync": Requirement(SOURCE, "Threads that write at the same moment share one sync."),
+    "journal:group:refused": Requirement(
+        SOURCE, "Of those who share a commit, one that is refused takes nobody with it."
+    ),
+    "journal:group:failed": Requirement(SOURCE, "When a shared commit fails, each of its intents is abandoned."),
+    "journal:group:write": Requirement(
+        SOURCE, "A write syncs the journal twice, and once where the target keeps the proof that it applied."
+    ),
     "journal:open:rows": Requirement(
         SOURCE,
         "Everything that is unsettled, still holds its target, was not told yet or is BLOCKED is listed as open.",

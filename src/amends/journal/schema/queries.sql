@@ -36,6 +36,9 @@ WHERE events.subject = ? ORDER BY seq;
 SELECT seq, coalesce(process_id, '?'), n, subject, happened, epoch, at_ms, data, claims, releases, prev, hash
 FROM events LEFT JOIN processes USING (process) ORDER BY seq;
 
+-- name: is_known
+SELECT 1 FROM events WHERE subject = ? LIMIT 1;
+
 -- name: is_own_intent
 SELECT 1 FROM events CROSS JOIN processes USING (process) WHERE subject = ? AND happened = 'intended' AND process_id = ?;
 
