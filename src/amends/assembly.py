@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from amends import broker
-from amends.broker import Ask, Interrupted, Life, Report, Steps, World, drive
+from amends.broker import Ask, Interrupted, Life, Pruned, Report, Steps, World, drive
 from amends.contract.lifecycle import State
 from amends.contract.outcome import WriteOutcome
 from amends.document import Change, parse_change
@@ -136,6 +136,14 @@ class Amends:
             (life, self.world.surface_of(life.operation.target).preview(life.plan, self.journal))
             for life in report.waiting(State.PROPOSED, State.CONFIRMED)
         ]
+
+    def prune(self, *, older_than_ms: int, gives_up_undo: bool = False, is_dry: bool = False) -> Pruned:
+        """Forget what ended so many milliseconds ago and that nothing needs any more."""
+        before_ms = self.world.clock.now_ms() - older_than_ms
+        try:
+            return drive(self.world, broker.prune(before_ms=before_ms, gives_up_undo=gives_up_undo, is_dry=is_dry))
+        except Interrupted:
+            raise KeyboardInterrupt from None  # page by page: what was forgotten is, and the rest is kept
 
     def verify(self) -> Verification:
         """Check the whole journal."""

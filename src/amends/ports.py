@@ -116,6 +116,18 @@ class Journal(Blobs, Protocol):
     def matching(self, prefix: str, *, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix`, newest first."""
 
+    def listing(self, prefix: str, *, after: str, limit: int) -> list[str]:
+        """Give subjects whose id begins with `prefix` and comes after `after`, oldest first."""
+
+    def forget(self, subjects: Sequence[str]) -> int:
+        """Remove all events of `subjects`, all or none; give how many there were. The chains still verify.
+
+        Raises ConflictError for a subject that is open, has used up recoveries, or wrote the journal's last event.
+        """
+
+    def sweep_blobs(self, *, before_ms: int) -> int:
+        """Remove kept bytes that no event names and nobody kept again since `before_ms`; give how many."""
+
     def is_alive(self, process_id: str) -> bool:
         """Say whether that process still has the journal open."""
 

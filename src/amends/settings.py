@@ -58,8 +58,14 @@ class FilesSettings(BaseModel):
     root: PathText = Field(description="The folder whose files can be written.")
 
 
+def duration_ms(text: str) -> int | None:
+    """Give a duration in milliseconds; None for never, and for what is none."""
+    found = _DURATION.fullmatch(text)
+    return int(found[1]) * _UNIT_MS[found[2]] if found else None
+
+
 class PolicySettings(BaseModel):
-    """How long a proposal waits for its confirmation before it expires."""
+    """How long a proposal waits for its confirmation before it expires, and how long the journal keeps what is over."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,11 +73,14 @@ class PolicySettings(BaseModel):
         default="never", description="How long a proposal waits: a number and s, m, h or d, or never."
     )
 
+    keep: Annotated[str, AfterValidator(_is_duration)] = Field(
+        default="never", description="How old `amends journal prune` lets things get: a duration; never: it must say."
+    )
+
     @property
     def expires_in_ms(self) -> int | None:
         """The same in milliseconds; None for never."""
-        found = _DURATION.fullmatch(self.expires)
-        return int(found[1]) * _UNIT_MS[found[2]] if found else None
+        return duration_ms(self.expires)
 
 
 class JournalSettings(BaseModel):

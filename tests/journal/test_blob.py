@@ -1,6 +1,7 @@
 """Kept bytes on the disk: damaged, unfinished, and large ones."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +38,8 @@ def test_good_bytes_are_not_written_again(folder: Path, open_journal: OpenJourna
     before = (folder / "blobs" / HELLO[:2] / HELLO).stat()
     journal.put_blob(io.BytesIO(b"hello\n"), bytes_max=6)
     after = (folder / "blobs" / HELLO[:2] / HELLO).stat()
-    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    assert before.st_ino == after.st_ino
+    assert before.st_mtime_ns < after.st_mtime_ns
 
 
 @pytest.mark.requirement("journal:blob:limit")
@@ -102,3 +104,18 @@ def test_a_large_file_takes_no_more_memory(folder: Path, tmp_path: Path) -> None
     assert (size, told, times) == (256 * 1024 * 1024, 256 * 1024 * 1024, 256)
     unit = 1 if sys.platform == "darwin" else 1024
     assert grown * unit < 16 * 1024 * 1024
+
+
+@pytest.mark.requirement("journal:forget:blobs")
+def test_bytes_that_were_kept_again_just_now_are_not_swept(folder: Path, open_journal: OpenJournal) -> None:
+    """A write that is just being proposed names them in a moment; only what is old and unnamed goes."""
+    journal = open_journal()
+    journal.put_blob(io.BytesIO(b"hello\n"), bytes_max=6)
+    place = folder / "blobs" / HELLO[:2] / HELLO
+    os.utime(place, (1, 1))
+    assert journal.sweep_blobs(before_ms=1_000) == 0
+    journal.put_blob(io.BytesIO(b"hello\n"), bytes_max=6)
+    assert journal.sweep_blobs(before_ms=2_000) == 0
+    os.utime(place, (1, 1))
+    assert journal.sweep_blobs(before_ms=2_000) == 1
+    assert [*(folder / "blobs").rglob("*")] == [place.parent]

@@ -83,6 +83,13 @@ def test_what_is_not_over_is_listed_as_open(promise: Promise, bench: JournalBenc
     promise(bench)
 
 
+@promises("forget")
+@pytest.mark.requirement("journal:forget:whole")
+def test_only_what_is_over_is_forgotten(promise: Promise, bench: JournalBench) -> None:
+    """A journal must not grow for ever, and must not lose what somebody still has to settle, undo or be told."""
+    promise(bench)
+
+
 @promises("prefix")
 @pytest.mark.requirement("journal:read:prefix")
 def test_a_subject_is_found_by_its_first_letters(promise: Promise, bench: JournalBench) -> None:

@@ -52,6 +52,7 @@ def test_every_named_statement_is_asked_for(tmp_path: Path) -> None:
     assert [name for name in database.queries() if f'"{name}"' not in code] == []
     connection, _ = database.open_database(tmp_path / "journal.sqlite", new_journal_id=lambda: "jn_1")
     for statement in database.queries().values():
-        places = statement.replace("'?'", "").count("?")
+        numbered = {*re.findall(r"\?\d", statement)}
+        places = len(numbered) or statement.replace("'?'", "").count("?")
         assert list(connection.execute(f"EXPLAIN {statement}", (None,) * places)) != []
     connection.close()

@@ -253,3 +253,30 @@ def test_damage_met_on_the_way_is_said_with_its_place(use: Use, folder: Path, op
         raise AssertionError("damage was not noticed")
     assert str(path) in said
     assert "amends verify" in hint
+
+
+FORGOTTEN = [
+    ("UPDATE forgotten SET hash = zeroblob(32)", "is not linked to the one before it"),
+    ("UPDATE forgotten SET prev = zeroblob(32)", "has event 1 and then"),
+    ("UPDATE forgotten SET last_n = last_n + 1", "and then"),
+    ("DELETE FROM forgotten", "is missing"),
+    ("INSERT INTO forgotten VALUES (2, 9, 9, zeroblob(32), zeroblob(32))", "where its chain does not lead"),
+    ("DELETE FROM events WHERE subject = 'op_3'", "and then 9"),
+    ("DELETE FROM events WHERE process = 2 AND n = 3", "events are kept or were forgotten"),
+]
+
+
+@pytest.mark.requirement("journal:verify:forgotten")
+@pytest.mark.parametrize(("statement", "fault"), FORGOTTEN, ids=[damage[0] for damage in FORGOTTEN])
+def test_a_gap_is_only_where_something_was_forgotten(
+    statement: str, fault: str, folder: Path, open_journal: OpenJournal
+) -> None:
+    """Forgetting must not become the way to hide what was removed: each gap is bound to both of its ends."""
+    journal = filled(open_journal)
+    journal.commit([Event("tx_2", Happened.OPENED, 0)])
+    assert journal.forget(["op_1"]) == len(operation("op_1", upto=Happened.DELIVERED))
+    assert journal.verify().faults == ()
+    journal.close()
+    tamper(folder, statement)
+    faults = open_journal().verify().faults
+    assert any(fault in found for found in faults), faults

@@ -7,6 +7,7 @@ from .driver import Interrupted, drive, drive_async
 from .life import Life
 from .proposal import Ask, check_declinable, confirm, decline, outcome_told, plan, propose
 from .report import Report, find
+from .retention import Pruned, prune
 from .sequel import followup, undo
 from .step import Step, Steps, World
 from .transaction import attest, check
@@ -15,6 +16,7 @@ __all__ = [
     "Ask",
     "Interrupted",
     "Life",
+    "Pruned",
     "Report",
     "Step",
     "Steps",
@@ -31,5 +33,6 @@ __all__ = [
     "outcome_told",
     "plan",
     "propose",
+    "prune",
     "undo",
 ]

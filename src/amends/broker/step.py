@@ -161,6 +161,44 @@ class ListTouching:
 
 
 @dataclass(frozen=True, slots=True)
+class ListAfter:
+    """List subjects by the beginning of their id, oldest first, from the one after `after` on."""
+
+    prefix: str
+    after: str
+    limit: int
+    is_interruptible: ClassVar[bool] = True
+
+    def perform(self, world: World) -> list[str]:
+        """Ask the journal for one page."""
+        return world.journal.listing(self.prefix, after=self.after, limit=self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Remove the events of what is over."""
+
+    subjects: tuple[str, ...]
+    is_interruptible: ClassVar[bool] = False
+
+    def perform(self, world: World) -> int:
+        """Have the journal forget them, all or none."""
+        return world.journal.forget(self.subjects) if self.subjects else 0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepBlobs:
+    """Remove kept bytes that nothing names any more."""
+
+    before_ms: int
+    is_interruptible: ClassVar[bool] = True
+
+    def perform(self, world: World) -> int:
+        """Have the journal remove them."""
+        return world.journal.sweep_blobs(before_ms=self.before_ms)
+
+
+@dataclass(frozen=True, slots=True)
 class IsAlive:
     """Ask whether a process still has the journal open."""
 

@@ -272,6 +272,35 @@ def verify(as_json: Json = False) -> None:
         desk.show_verification(desk.amends.verify())
 
 
+journal = typer.Typer(help="Look after the journal itself.", no_args_is_help=True)
+app.add_typer(journal, name="journal")
+
+
+@journal.command()
+def prune(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="Such as 90d; default: `keep` in the settings.")
+    ] = "",
+    give_up_undo: Annotated[
+        bool, typer.Option("--give-up-undo", help="Also what could still be undone; a person must say so.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be forgotten; change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Forget what ended long ago and nothing needs any more. What is left still verifies.
+
+    Never forgotten: what is unsettled, not told yet, BLOCKED, or has used up recoveries; and what can be undone, unless
+    --give-up-undo is said. It goes page by page, beside commands that write, and can be broken off.
+
+    \b
+    See first, then do it:
+      amends journal prune --older-than 90d --dry-run
+      amends journal prune --older-than 90d
+    """
+    with _opened(as_json) as desk:
+        desk.prune(older_than, gives_up_undo=give_up_undo, is_dry=dry_run)
+
+
 @app.command()
 def init(
     root_folder: Annotated[str, typer.Argument(metavar="ROOT", help="The folder whose files may be written.")] = ".",

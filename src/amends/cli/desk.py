@@ -18,9 +18,9 @@ from amends.assembly import Amends, dry_run
 from amends.broker import Interrupted, Report
 from amends.contract.lifecycle import State
 from amends.document import Change
-from amends.errors import AmendsError, PersonNeededError
+from amends.errors import AmendsError, MisuseError, PersonNeededError
 from amends.ports import Verification
-from amends.settings import Settings, find_settings
+from amends.settings import Settings, duration_ms, find_settings
 
 from . import shape, text
 from .command import Located
@@ -29,6 +29,9 @@ from .person import require_person
 from .progress import Bar
 from .terminal import err, fail, is_terminal, out
 from .verdict import exit_code
+
+PRUNE_AGE_MIN_MS = 3_600_000
+"""Bytes are kept before the event that names them; an hour is far more than lies between."""
 
 
 class Desk:
@@ -114,6 +117,20 @@ class Desk:
         """Show what was read of the journal, and every fault."""
         code = 5 if found.faults else 0
         self._show(lambda: text.tell_verification(found), lambda: shape.verification_shape(found), code=code)
+
+    def prune(self, age: str, *, gives_up_undo: bool, is_dry: bool) -> NoReturn:
+        """Forget what ended so long ago, and show what was forgotten. Raises MisuseError for an age that is none."""
+        age = age or self.amends.settings.policy.keep
+        older_than_ms = duration_ms(age)
+        if older_than_ms is None or older_than_ms < PRUNE_AGE_MIN_MS:
+            raise MisuseError(
+                f"{age!r} is no age to prune by", hint="write a number and h or d, at least 1h: --older-than 90d"
+            )
+        if gives_up_undo and not is_dry:
+            instead = f"at a terminal: {self.located.command} journal prune --older-than {age} --give-up-undo"
+            require_person("give up undo", instead=instead, shows_on_stderr=self.is_json)
+        pruned = self.amends.prune(older_than_ms=older_than_ms, gives_up_undo=gives_up_undo, is_dry=is_dry)
+        self._show(lambda: text.tell_pruned(pruned, is_dry), lambda: shape.pruned_shape(pruned, is_dry=is_dry))
 
     def _show(self, tell: Callable[[], None], answer: Callable[[], shape.Shape], *, code: int = 0) -> NoReturn:
         is_shown = self.print(tell, answer)

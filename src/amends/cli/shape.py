@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from amends.broker import Life, Report
+from amends.broker import Life, Pruned, Report
 from amends.contract.lifecycle import State
 from amends.contract.operation import OperationKind
 from amends.contract.outcome import Evidence, RecoveryAction, WriteOutcome
@@ -126,6 +126,18 @@ class VerificationShape(Shape):
     exit_code: int = Field(description="What the command left with.")
 
 
+class PrunedShape(Shape):
+    """What `journal prune` did, or, of a dry run, would do."""
+
+    version: Literal[1] = Field(default=VERSION, description="The version of these shapes.")
+    is_dry: bool = Field(description="Nothing was changed.")
+    transactions: int = Field(description="How many were forgotten, or would be.")
+    events: int = Field(description="How many events were forgotten.")
+    blobs: int = Field(description="How many kept contents were removed.")
+    kept: dict[str, int] = Field(description="How many transactions were kept, by reason.")
+    exit_code: int = Field(description="What the command left with.")
+
+
 class InitShape(Shape):
     """What `init` made."""
 
@@ -148,7 +160,7 @@ class ErrorShape(Shape):
 
 
 class Printed(
-    RootModel[ReportShape | ListShape | DryRunShape | VerificationShape | InitShape | ErrorShape],
+    RootModel[ReportShape | ListShape | DryRunShape | VerificationShape | PrunedShape | InitShape | ErrorShape],
 ):
     """Whatever a command prints with --json; version 1."""
 
@@ -238,6 +250,18 @@ def verification_shape(found: Verification) -> VerificationShape:
         blobs=found.blobs,
         faults=list(found.faults),
         exit_code=5 if found.faults else 0,
+    )
+
+
+def pruned_shape(pruned: Pruned, *, is_dry: bool) -> PrunedShape:
+    """Give the shape of what was forgotten."""
+    return PrunedShape(
+        is_dry=is_dry,
+        transactions=pruned.transactions,
+        events=pruned.events,
+        blobs=pruned.blobs,
+        kept=dict(pruned.kept.most_common()),
+        exit_code=0,
     )
 
 

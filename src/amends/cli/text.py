@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from amends.broker import Life, Report
+from amends.broker import Life, Pruned, Report
 from amends.contract.lifecycle import State
 from amends.contract.outcome import Evidence
 from amends.ports import Plan, Verification
@@ -225,6 +225,17 @@ def tell_verification(found: Verification) -> None:
         say(f"{len(found.faults)} {'fault' if len(found.faults) == 1 else 'faults'} found.")
     else:
         say("No fault found.")
+
+
+def tell_pruned(pruned: Pruned, is_dry: bool) -> None:
+    """Print what was forgotten, and why the rest is kept."""
+    for why, count in pruned.kept.most_common():
+        say(f"kept       {count} {'transaction' if count == 1 else 'transactions'}: {why}")
+    what = f"{pruned.transactions} {'transaction' if pruned.transactions == 1 else 'transactions'}"
+    if is_dry:
+        say(f"Would forget {what}. Nothing was changed.")
+    else:
+        say(f"Forgot {what}, {pruned.events} events and {pruned.blobs} kept contents.")
 
 
 def clock(at_ms: int) -> str:

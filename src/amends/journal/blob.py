@@ -59,7 +59,7 @@ class BlobFolder:
         try:
             digest, size = self._copy(content, unfinished, bytes_max=bytes_max, progress=progress)
             place = self._folder / digest[:2] / digest
-            if not self._is_good(place):
+            if not self._is_good(place) or not _is_kept_anew(place):
                 place.parent.mkdir(mode=0o700, exist_ok=True)
                 unfinished.rename(place)
             _sync_folder(place.parent)
@@ -88,6 +88,24 @@ class BlobFolder:
         for path in self._folder.glob(".*.*"):
             if not is_alive(path.name[1:].rpartition(".")[0]):
                 path.unlink(missing_ok=True)
+
+    def forget(self, is_unnamed: Callable[[str], bool], *, before_ms: int) -> int:
+        """Remove blobs that nothing names and that were last kept before `before_ms`; give how many.
+
+        Each is moved aside before it is looked at for the last time, so that one that is kept again just then stays.
+        """
+        gone = 0
+        for path in self._folder.glob("*/*"):
+            if not is_unnamed(path.name) or path.stat().st_mtime_ns >= before_ms * 1_000_000:
+                continue
+            aside = self._folder / f".{self._owner}.{next(self._numbers)}"
+            path.rename(aside)
+            if aside.stat().st_mtime_ns >= before_ms * 1_000_000:
+                aside.rename(path)
+                continue
+            aside.unlink()
+            gone += 1
+        return gone
 
     def check(self) -> tuple[int, list[str]]:
         """Read every blob: give how many there are, and each that is not what its name says."""
@@ -127,6 +145,15 @@ class BlobFolder:
                 return hashlib.file_digest(file, "sha256").hexdigest() == place.name
         except FileNotFoundError:
             return False
+
+
+def _is_kept_anew(place: Path) -> bool:
+    """Have it count as kept just now, so that it is not swept with what is old; False if it is gone."""
+    try:
+        os.utime(place)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _sync_folder(folder: Path) -> None:

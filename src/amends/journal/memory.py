@@ -22,7 +22,7 @@ from amends.errors import ConflictError, JournalError
 from amends.ports import Clock, Event, Ids, OpenSubject, Verification
 from amends.recovery import Spent
 
-from .blob import chunks
+from .blob import DIGEST, chunks
 from .chain import Written, written
 from .rule import Standing, has_intent, judge, settle_doubt, spent_by, step
 
@@ -219,6 +219,41 @@ class MemoryJournal:
         with self._store.lock:
             self._refuse_dead()
             return sorted((s for s in self._store.by_subject if s.startswith(prefix)), reverse=True)[:limit]
+
+    def listing(self, prefix: str, *, after: str, limit: int) -> list[str]:
+        """Give subjects whose id begins with `prefix` and comes after `after`, oldest first."""
+        with self._store.lock:
+            self._refuse_dead()
+            return sorted(s for s in self._store.by_subject if s.startswith(prefix) and s > after)[:limit]
+
+    def forget(self, subjects: Sequence[str]) -> int:
+        """Remove all events of `subjects`, all or none."""
+        store = self._store
+        with store.lock:
+            self._refuse_dead()
+            for subject in subjects:
+                if subject in store.open or store.spent(subject).count:
+                    raise ConflictError(f"{subject} is not over")
+            if any(standing.reverses in subjects for standing in store.open.values()):
+                raise ConflictError("an undo of it is under way")
+            if store.kept and store.kept[-1].item.event.subject in subjects:
+                raise ConflictError("the last event of a journal is never forgotten")
+            for subject in subjects:
+                store.by_subject.pop(subject, None)
+                store.standings.pop(subject, None)
+            rest = [kept for kept in store.kept if kept.item.event.subject not in subjects]
+            gone, store.kept[:] = len(store.kept) - len(rest), rest
+            return gone
+
+    def sweep_blobs(self, *, before_ms: int) -> int:
+        """Remove kept bytes that no event names; a journal in memory does not know how old they are."""
+        del before_ms
+        with self._store.lock:
+            named = {found for kept in self._store.kept for found in DIGEST.findall(kept.item.data)}
+            unnamed = [digest for digest in self._store.blobs if digest.removeprefix("sha256:") not in named]
+            for digest in unnamed:
+                del self._store.blobs[digest]
+            return len(unnamed)
 
     def is_alive(self, process_id: str) -> bool:
         """Say whether that process still has the journal open."""

@@ -155,6 +155,9 @@ def judge(events: Sequence[Event], recorded: Recorded) -> dict[str, Change]:
         change = changes.get(event.subject)
         before = change.after if change else recorded.standing(event.subject)
         following = step(before, event)
+        reverses = following.reverses if event.happened is Happened.PROPOSED else None
+        if reverses is not None and reverses not in changes and recorded.standing(reverses) is None:
+            raise LostRaceError(f"{event.subject} reverses {reverses}, of which nothing is recorded")
         if event.claims:
             if before and before.claims and not event.releases:
                 raise ClaimHeldError(event.subject, before.claims[0].name)

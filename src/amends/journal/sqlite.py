@@ -26,9 +26,10 @@ from amends.errors import AmendsError, BudgetSpentError, ClaimHeldError, Conflic
 from amends.ports import Clock, Event, Ids, OpenSubject, Verification
 from amends.recovery import Aim, Spent
 
-from .blob import BlobFolder
+from .blob import DIGEST, BlobFolder
 from .chain import DamagedError, Row, Written, claims_text, genesis, link, replay, standing_from, written
 from .database import JOURNAL_FILE, SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL, ask, open_database, queries, set_synchronous
+from .forgetting import forget
 from .owner import Owner, opening, sweep
 from .rule import Change, Standing, has_intent, judge, settle_doubt, spending
 from .trouble import damaged, unusable
@@ -362,6 +363,30 @@ class SqliteJournal:
             rows = self._run("subjects_between", prefix, prefix + chr(0x10FFFF), limit)
             return [str(subject) for (subject,) in rows]
 
+    def listing(self, prefix: str, *, after: str, limit: int) -> list[str]:
+        """Give subjects whose id begins with `prefix` and comes after `after`, oldest first."""
+        with self._usable():
+            rows = self._run("subjects_after", max(prefix, after), prefix + chr(0x10FFFF), limit)
+            return [str(subject) for (subject,) in rows]
+
+    def forget(self, subjects: Sequence[str]) -> int:
+        """Remove all events of `subjects`, all or none."""
+        gone = 0
+
+        def remove() -> None:
+            nonlocal gone
+            gone = forget(subjects, self._run)
+
+        with self._usable():
+            self._transact(remove, synchronous=SYNCHRONOUS_FULL)
+            return gone
+
+    def sweep_blobs(self, *, before_ms: int) -> int:
+        """Remove kept bytes that no event names and nobody kept again since `before_ms`."""
+        with self._usable():
+            named = {found for (data,) in self._each("all_data") for found in DIGEST.findall(str(data))}
+            return self._blobs.forget(lambda name: name not in named, before_ms=before_ms)
+
     def is_alive(self, process_id: str) -> bool:
         """Say whether that process still has the journal open."""
         with self._usable():
@@ -424,6 +449,10 @@ class SqliteJournal:
     def _run(self, name: str, *values: apsw.SQLiteValue) -> list[tuple[apsw.SQLiteValue, ...]]:
         assert self._database is not None
         return list(self._database.execute(self._sql[name], values))
+
+    def _each(self, name: str) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+        assert self._database is not None
+        return self._database.execute(self._sql[name])
 
     def leave_to_parent(self) -> None:
         """In a forked child: let go of the lock and the file without touching what is the parent's."""

@@ -22,6 +22,7 @@ from amends.recovery import Aim, Spent
 from .blob import BlobFolder
 from .chain import DamagedError, Row, genesis, standing_from
 from .database import ask, queries, scalar
+from .forgetting import Gap, gaps
 from .rule import Standing, plus, spending, step
 
 FAULTS_MAX = 100
@@ -65,6 +66,8 @@ class _Reading:
         self.faults: list[str] = []
         self.chains: dict[str, Tail] = {}
         self._last: bytes | None = None
+        self._last_seq = 0
+        self._gaps: dict[int, dict[int, Gap]] = {}
         self._standings: dict[str, Standing] = {}
         self._spent: dict[str, Spent] = {}
         self._broken: set[str] = set()
@@ -73,21 +76,26 @@ class _Reading:
         journal_id = str(scalar(self._database, self._sql["journal_id"]))
         rows = cast("list[tuple[int, str, bytes]]", ask(self._database, self._sql["all_processes"]))
         processes = {process_id: (process, first) for process, process_id, first in rows}
+        self._gaps = gaps(lambda name, *values: ask(self._database, self._sql[name], *values))
         own_id, told = own
         is_own_there = told is None
         for row in self._rows():
             self.events += 1
             if told is not None and (row.process_id, row.n, row.hash) == (own_id, told.n, told.hash):
                 is_own_there = True
-            if row.seq != self.events and not self.faults:
+            if row.seq != self.events and not self.faults and not self._gaps:
                 self.faults.append(f"event {self.events} is missing: the next one is {row.seq}")
             if row.process_id not in processes:
                 self.faults.append(f"event {row.seq} belongs to no process")
             else:
                 self._check_place(row, *processes[row.process_id], journal_id=journal_id)
             self._check_content(row)
-            self._last = row.hash
-        self.faults += [f"process {name} has no event" for name in processes if name not in self.chains]
+            self._last, self._last_seq = row.hash, row.seq
+        for name, (process, first) in processes.items():
+            self._end_chain(name, process, first)
+        in_all = self.events + sum(gap.last - gap.first + 1 for each in self._gaps.values() for gap in each.values())
+        if self._gaps and self._last_seq != in_all and not self.faults:
+            self.faults.append(f"{in_all} events are kept or were forgotten; the last one is event {self._last_seq}")
         if told is not None and not is_own_there:
             self.faults.append(f"process {own_id} wrote {told.n} events; the last of them is not there")
         self._check_open()
@@ -104,13 +112,30 @@ class _Reading:
         tail = self.chains.get(row.process_id)
         if tail is None:
             tail = Tail(process, 0, first)
-            if first != genesis(self._last, journal_id):
+            is_before_here = row.n == 1 and row.seq == self._last_seq + 1
+            if is_before_here and first != genesis(self._last, journal_id):
                 self.faults.append(f"the chain of process {row.process_id} does not begin where the journal was")
+        tail = self._past_gap(tail)
         if row.n != tail.n + 1:
             self.faults.append(f"process {row.process_id} has event {tail.n} and then {row.n}")
         elif row.prev != tail.hash:
             self.faults.append(f"event {row.seq} is not linked to the one before it of process {row.process_id}")
         self.chains[row.process_id] = Tail(process, row.n, row.hash)
+
+    def _past_gap(self, tail: Tail) -> Tail:
+        """Give where the chain goes on after the events that were forgotten next to `tail`, if any were."""
+        gap = self._gaps.get(tail.process, {}).get(tail.n + 1)
+        return tail if gap is None or gap.prev != tail.hash else Tail(tail.process, gap.last, gap.hash)
+
+    def _end_chain(self, name: str, process: int, first: bytes) -> None:
+        """See that a process has events, or had, and that each gap of it lies in its chain."""
+        found = self.chains.get(name)
+        tail = self._past_gap(found or Tail(process, 0, first))
+        if tail.n == 0:
+            self.faults.append(f"process {name} has no event")
+        if any(gap.last > tail.n for gap in self._gaps.get(process, {}).values()):
+            self.faults.append(f"process {name} has events that were forgotten where its chain does not lead")
+        self.chains[name] = tail
 
     def _check_content(self, row: Row) -> None:
         if row.subject in self._broken:

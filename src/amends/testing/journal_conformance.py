@@ -26,6 +26,11 @@ from .journal_doubt import (
     doubt_outlives_further_failures,
     doubt_yields_to_who_took_the_write_meanwhile,
 )
+from .journal_forgetting import (
+    bytes_that_nothing_names_are_swept,
+    what_is_needed_is_not_forgotten,
+    what_is_over_can_be_forgotten,
+)
 
 # --- whole batches -------------------------------------------------------------------------------------------------
 
@@ -412,6 +417,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         what_touches_a_write_is_found,
     ),
     "prefix": (subjects_are_found_by_the_beginning_of_their_id,),
+    "forget": (
+        what_is_over_can_be_forgotten,
+        what_is_needed_is_not_forgotten,
+        bytes_that_nothing_names_are_swept,
+    ),
     "alive": (a_process_is_alive_until_it_ends,),
     "closed": (a_closed_journal_refuses,),
     "blob": (kept_bytes_are_named_by_their_digest, missing_bytes_are_said_to_be_gone),

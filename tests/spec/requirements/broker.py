@@ -60,6 +60,11 @@ REQUIREMENTS: dict[str, Requirement] = {
     "broker:join:race": Requirement(
         SOURCE, "Two that ask for the same at the same moment share one outcome, or find it as asked."
     ),
+    "broker:prune:gone": Requirement(SOURCE, "What is over for good can be forgotten; what it did stays."),
+    "broker:prune:kept": Requirement(
+        SOURCE, "What is unsettled, untold, BLOCKED, has recoveries, or can be undone is kept, and the reason is said."
+    ),
+    "broker:prune:race": Requirement(SOURCE, "Pruning beside an undo never leaves an undo of what is not recorded."),
     "broker:outcome:lazy": Requirement(
         SOURCE, "Only `applied` whose receipt the target keeps may be lost to a power cut, and it settles to the same."
     ),

@@ -29,6 +29,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "cli:confirm:altered": Requirement(SOURCE, "A proposal that was altered in the journal is refused."),
     "cli:confirm:stale": Requirement(SOURCE, "A confirmation is for what was shown; what changed since is left alone."),
     "cli:confirm:race": Requirement(SOURCE, "Two who confirm one proposal at once make one effect, and both are told."),
+    "cli:prune:policy": Requirement(
+        SOURCE, "`journal prune` takes its age from the command or the settings, or refuses."
+    ),
+    "cli:prune:person": Requirement(SOURCE, "Only a person at a terminal gives up undo."),
     "cli:decline:blocked": Requirement(
         SOURCE, "A person can let go of what is BLOCKED; its verdict stands, and writes about the same go on."
     ),

@@ -38,6 +38,13 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE, "A record that comes back from the disk after a failed sync is never taken for a write that was sent."
     ),
     "journal:doubt:replay": Requirement(SOURCE, "Recording the same thing again records nothing twice."),
+    "journal:forget:whole": Requirement(
+        SOURCE, "What is over can be forgotten, all or none of it, and what is open, spent or about to be undone can't."
+    ),
+    "journal:forget:blobs": Requirement(SOURCE, "Kept bytes go once nothing names them and they were not kept again."),
+    "journal:verify:forgotten": Requirement(
+        SOURCE, "What was forgotten leaves the hashes of its ends, and any other gap is found."
+    ),
     "journal:group:sync": Requirement(SOURCE, "Threads that write at the same moment share one sync."),
     "journal:group:refused": Requirement(
         SOURCE, "Of those who share a commit, one that is refused takes nobody with it."

@@ -40,8 +40,21 @@ CREATE INDEX events_by_subject ON events (subject, seq);
 CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
 BEGIN SELECT RAISE (ABORT, 'events are never changed'); END;
 
+-- Where events of a process were forgotten: the run from first_n to last_n began after `prev` and ended with `hash`.
+CREATE TABLE forgotten (
+    process INTEGER NOT NULL,
+    first_n INTEGER NOT NULL,
+    last_n INTEGER NOT NULL CONSTRAINT a_run_ends_after_its_beginning CHECK (last_n >= first_n),
+    prev BLOB NOT NULL CONSTRAINT forgotten_prev_is_a_sha256 CHECK (length(prev) = 32),
+    hash BLOB NOT NULL CONSTRAINT forgotten_hash_is_a_sha256 CHECK (length(hash) = 32),
+    CONSTRAINT one_run_per_beginning PRIMARY KEY (process, first_n)
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER events_are_never_removed BEFORE DELETE ON events
-BEGIN SELECT RAISE (ABORT, 'events are never removed'); END;
+WHEN NOT EXISTS (
+    SELECT 1 FROM forgotten WHERE process = OLD.process AND first_n <= OLD.n AND last_n >= OLD.n
+)
+BEGIN SELECT RAISE (ABORT, 'events are never removed, but for those that are recorded as forgotten'); END;
 
 CREATE TABLE open_subjects (
     subject TEXT NOT NULL CONSTRAINT one_row_per_open_subject PRIMARY KEY,

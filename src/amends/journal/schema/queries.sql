@@ -16,7 +16,8 @@ INSERT INTO processes (process_id, started_at_ms, genesis) VALUES (?, ?, ?);
 SELECT process, process_id, genesis FROM processes ORDER BY process;
 
 -- name: last_of_process
-SELECT n, hash FROM events WHERE process = ? ORDER BY n DESC LIMIT 1;
+SELECT n, hash FROM (SELECT n, hash FROM events WHERE process = ?1 ORDER BY n DESC LIMIT 1)
+UNION ALL SELECT last_n, hash FROM forgotten WHERE process = ?1 ORDER BY 1 DESC LIMIT 1;
 
 -- name: last_hash
 SELECT hash FROM events ORDER BY seq DESC LIMIT 1;
@@ -44,6 +45,39 @@ SELECT 1 FROM events CROSS JOIN processes USING (process) WHERE subject = ? AND 
 
 -- name: subjects_between
 SELECT DISTINCT subject FROM events WHERE subject >= ? AND subject < ? ORDER BY subject DESC LIMIT ?;
+
+-- name: subjects_after
+SELECT DISTINCT subject FROM events WHERE subject > ? AND subject < ? ORDER BY subject LIMIT ?;
+
+-- name: last_subject
+SELECT subject FROM events ORDER BY seq DESC LIMIT 1;
+
+-- name: reversing_one_of
+SELECT 1 FROM open_subjects WHERE reverses IN (SELECT value FROM json_each(?)) LIMIT 1;
+
+-- name: places_of
+SELECT process, n, prev, hash FROM events WHERE subject IN (SELECT value FROM json_each(?)) ORDER BY process, n;
+
+-- name: forgotten_after
+SELECT last_n, hash FROM forgotten WHERE process = ? AND first_n = ?;
+
+-- name: forgotten_before
+SELECT first_n, prev FROM forgotten WHERE process = ? AND last_n = ?;
+
+-- name: all_forgotten
+SELECT process, first_n, last_n, prev, hash FROM forgotten ORDER BY process, first_n;
+
+-- name: delete_forgotten
+DELETE FROM forgotten WHERE process = ? AND first_n = ?;
+
+-- name: insert_forgotten
+INSERT INTO forgotten (process, first_n, last_n, prev, hash) VALUES (?, ?, ?, ?, ?);
+
+-- name: delete_events_of
+DELETE FROM events WHERE subject IN (SELECT value FROM json_each(?));
+
+-- name: all_data
+SELECT data FROM events;
 
 -- name: open_subject
 SELECT state, epoch, is_delivered, claims, in_transaction, fingerprint, reverses, since, places
