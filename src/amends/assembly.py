@@ -126,9 +126,9 @@ class Amends:
         reports = [self.find(subject) for subject in sorted(subjects)]
         return [report for report in reports if waits(report)]
 
-    def log(self, *, limit: int) -> list[Report]:
-        """Give the newest transactions, newest first."""
-        return [self.find(subject) for subject in self.journal.matching("tx_", limit=limit)]
+    def log(self, *, limit: int, before: str = "") -> list[Report]:
+        """Give the newest transactions, newest first; with `before`, a transaction's id, only older ones."""
+        return [self.find(subject) for subject in self.journal.matching("tx_", limit=limit, before=before)]
 
     def preview(self, report: Report) -> list[tuple[Life, str]]:
         """Show what each write of `report` that was not sent yet would change, for a person to read."""

@@ -113,8 +113,8 @@ class Journal(Blobs, Protocol):
         in the data of its `opened` and `recovering` events, as `places`.
         """
 
-    def matching(self, prefix: str, *, limit: int) -> list[str]:
-        """Give subjects whose id begins with `prefix`, newest first."""
+    def matching(self, prefix: str, *, limit: int, before: str = "") -> list[str]:
+        """Give subjects whose id begins with `prefix`, newest first; with `before`, only older ones than that."""
 
     def listing(self, prefix: str, *, after: str, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix` and comes after `after`, oldest first."""

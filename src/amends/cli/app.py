@@ -245,11 +245,13 @@ def attest(
 @app.command()
 def log(
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many transactions.")] = 20,
+    before: Annotated[str, typer.Option("--before", metavar="ID", help="Only transactions older than this one.")] = "",
     as_json: Json = False,
 ) -> None:
-    """List the newest writes with their outcomes."""
+    """List the newest writes with their outcomes, or those before a transaction, to page through all of them."""
     with _opened(as_json) as desk:
-        desk.show_log(desk.amends.log(limit=limit))
+        older_than = desk.amends.find(_id(before)).transaction if before else ""
+        desk.show_log(desk.amends.log(limit=limit, before=older_than))
 
 
 @app.command()

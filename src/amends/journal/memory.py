@@ -214,11 +214,12 @@ class MemoryJournal:
                 if any(Claim(name, subtree=True).overlaps(each) for name in standing.places for each in wanted)
             ]
 
-    def matching(self, prefix: str, *, limit: int) -> list[str]:
-        """Give subjects whose id begins with `prefix`, newest first."""
+    def matching(self, prefix: str, *, limit: int, before: str = "") -> list[str]:
+        """Give subjects whose id begins with `prefix`, newest first; with `before`, only older ones than that."""
         with self._store.lock:
             self._refuse_dead()
-            return sorted((s for s in self._store.by_subject if s.startswith(prefix)), reverse=True)[:limit]
+            found = (s for s in self._store.by_subject if s.startswith(prefix) and (not before or s < before))
+            return sorted(found, reverse=True)[:limit]
 
     def listing(self, prefix: str, *, after: str, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix` and comes after `after`, oldest first."""

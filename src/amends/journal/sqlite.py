@@ -35,6 +35,8 @@ from .rule import Change, Standing, has_intent, judge, settle_doubt, spending
 from .trouble import damaged, unusable
 from .verification import Tail, verify
 
+_END = chr(0x10FFFF)  # comes after every other character
+
 _LIVE: WeakSet[SqliteJournal] = WeakSet()
 _LEFT_TO_PARENT: list[apsw.Connection] = []  # never closed: SQLite would think that the parent's file is its own
 
@@ -357,16 +359,16 @@ class SqliteJournal:
                 rows += self._run("open_at_places", _and_above(places), canonical_json(sorted(places)))
             return [self._standing_from(row).shown(str(subject)) for subject, *row in rows]
 
-    def matching(self, prefix: str, *, limit: int) -> list[str]:
-        """Give subjects whose id begins with `prefix`, newest first."""
+    def matching(self, prefix: str, *, limit: int, before: str = "") -> list[str]:
+        """Give subjects whose id begins with `prefix`, newest first; with `before`, only older ones than that."""
         with self._usable():
-            rows = self._run("subjects_between", prefix, prefix + chr(0x10FFFF), limit)
+            rows = self._run("subjects_between", prefix, min(before or prefix + _END, prefix + _END), limit)
             return [str(subject) for (subject,) in rows]
 
     def listing(self, prefix: str, *, after: str, limit: int) -> list[str]:
         """Give subjects whose id begins with `prefix` and comes after `after`, oldest first."""
         with self._usable():
-            rows = self._run("subjects_after", max(prefix, after), prefix + chr(0x10FFFF), limit)
+            rows = self._run("subjects_after", max(prefix, after), prefix + _END, limit)
             return [str(subject) for (subject,) in rows]
 
     def forget(self, subjects: Sequence[str]) -> int:

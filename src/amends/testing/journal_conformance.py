@@ -307,6 +307,9 @@ def subjects_are_found_by_the_beginning_of_their_id(bench: JournalBench) -> None
     assert journal.matching("op_", limit=2) == ["op_2", "op_12"]
     assert journal.matching("op_%", limit=9) == ["op_%"]
     assert journal.matching("zz", limit=9) == []
+    assert journal.matching("op_", limit=2, before="op_2") == ["op_12", "op_11"]
+    assert journal.matching("op_", limit=9, before="op_%") == []
+    assert journal.matching("op_", limit=1, before="tx_11") == ["op_2"]
 
 
 # --- processes -----------------------------------------------------------------------------------------------------
