@@ -37,6 +37,7 @@ CASES = {
     "archive": (ARCHIVE, "plan.md"),
     "archive_folder": (ARCHIVE, "folder"),
     "delete": (DELETE, "plan.md"),
+    "delete_folder": (DELETE, "folder"),
     "upload_new": (UPLOAD, "new.md"),
     "upload_over": (UPLOAD, "plan.md"),
 }
@@ -47,7 +48,7 @@ MOVES = {
     "respell": (RENAME, "plan.md", "PLAN.md", Folding),
     "respell_folder": (RENAME, "folder", "FOLDER", Folding),
 }
-CALLS_MAX = 20  # no send or fence makes as many
+CALLS_MAX = 20  # no send or fence of these makes as many
 
 
 @dataclass

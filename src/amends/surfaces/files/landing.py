@@ -12,13 +12,11 @@ from contextlib import suppress
 
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
+from amends.surfaces.files import removal
 from amends.surfaces.files.means import Way
 from amends.surfaces.files.room import descend, opened
-from amends.surfaces.files.site import SET_ASIDE, Site, never_sent
+from amends.surfaces.files.site import KEPT, SET_ASIDE, Site, never_sent
 from amends.surfaces.files.syscall import why
-
-KEPT = "kept"
-"""The folder in `archive/KEY` that an archived file is renamed into."""
 
 
 def send(site: Site) -> Answer:
@@ -37,7 +35,7 @@ def send(site: Site) -> Answer:
                 return _exchange(site, folder)
             case Way.REPLACE:
                 return _replace(site, folder)
-            case Way.ARCHIVE:
+            case Way.ARCHIVE | Way.REMOVE:
                 return _archive(site, folder)
             case Way.MOVE | Way.RESPELL:
                 return _move(site, folder)
@@ -142,7 +140,16 @@ def _archive(site: Site, folder: int) -> Answer:
             site.syscalls.rename(folder, site.notes.entry, inner, site.notes.entry)
         except OSError as error:
             return site.refused(error, is_staged=_has_inner(site))
+        if site.notes.way is Way.REMOVE:
+            return _finished(site)
         return _durable(site, inner, folder, note=site.displaced(inner, site.notes.entry))
+
+
+def _finished(site: Site) -> Answer:
+    try:
+        return removal.finish(site)
+    except OSError as error:
+        return site.unproven(why(error), is_quiescent=True)
 
 
 def _has_inner(site: Site) -> bool:

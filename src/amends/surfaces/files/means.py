@@ -42,6 +42,8 @@ class Way(StrEnum):
     """The target gets a second name in the archive, then the staged file is renamed over it."""
     ARCHIVE = "archive"
     """The target is renamed into a folder that was made for it."""
+    REMOVE = "remove"
+    """As archive; and what was carried off, if it is what was confirmed, is removed."""
     MOVE = "move"
     """The source itself is renamed to a name that must be free."""
     RESPELL = "respell"
@@ -132,7 +134,7 @@ def _tried(syscalls: Syscalls, fd: int, way: Way, names: tuple[str, str, str]) -
     if way is Way.EXCHANGE:
         syscalls.rename_exchange(fd, one, fd, two)
         return (syscalls.stat(fd, one).st_ino, syscalls.stat(fd, two).st_ino) == (second, first)
-    if way is Way.ARCHIVE:
+    if way in (Way.ARCHIVE, Way.REMOVE):
         syscalls.rename(fd, one, fd, free)
         return syscalls.stat(fd, free).st_ino == first
     step = syscalls.link if way in (Way.LINK, Way.REPLACE) else syscalls.rename_noreplace

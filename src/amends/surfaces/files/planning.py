@@ -41,11 +41,6 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     target = root.target(entry.parts)
     found = root.take(entry.parts, takes_folders=takes_away)
     check_readable(target, found.seen)
-    if kind is OperationKind.DELETE and "tree" in found.seen.fields:
-        raise TargetError(
-            f"{target} is a folder: what somebody puts into it while it is removed would be lost",
-            hint="archive it, or delete the files in it",
-        )
     if takes_away:
         from_fields(request, blobs, allowed=_FIELDS[kind])
         return away_plan(root, kind, target, found.seen, warnings=_away_warnings(kind, target, entry, found))
@@ -112,11 +107,12 @@ def replan(root: Root, plan: Plan) -> Plan:
 def away_plan(root: Root, kind: OperationKind, target: str, shown: Observation, *, warnings: tuple[str, ...]) -> Plan:
     """Plan that nothing is at `target` any more: an archive keeps what was there, a delete nothing."""
     operation = Operation(kind, target, (Fact(target, "content", ABSENT),))
-    payload: dict[str, Json] = {"way": str(Way.ARCHIVE)}
     is_kept = kind is OperationKind.ARCHIVE
+    way = Way.ARCHIVE if is_kept else Way.REMOVE
+    payload: dict[str, Json] = {"way": str(way)}
     if not is_kept:
         warnings = ("This keeps nothing.", *warnings)
-    return Plan(operation, payload, shown, root.means().guarantee(Way.ARCHIVE), undoable=is_kept, warnings=warnings)
+    return Plan(operation, payload, shown, root.means().guarantee(way), undoable=is_kept, warnings=warnings)
 
 
 def write_plan(

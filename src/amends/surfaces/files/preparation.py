@@ -16,12 +16,12 @@ from amends.errors import TargetError
 from amends.ports import Attempt, Blobs, Prepared
 from amends.surfaces.files.claim import claims
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.landing import KEPT
 from amends.surfaces.files.means import Means, Way, means_of, prove
 from amends.surfaces.files.planning import check_single_name
+from amends.surfaces.files.removal import make_ready
 from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, descend_far, make_room, opened
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Notes
+from amends.surfaces.files.site import KEPT, Notes
 from amends.surfaces.files.snapshot import kind_of
 from amends.surfaces.files.stage import Like, stage_entry
 from amends.surfaces.files.syscall import Syscalls, why
@@ -53,7 +53,7 @@ def prepare(root: Root, attempt: Attempt, blobs: Blobs, *, proven: set[Way]) -> 
 def _checked(root: Root, room: Room, way: Way, proven: set[Way]) -> Means:
     means = means_of(root.syscalls, room.root)
     moving = (Way.MOVE, Way.RESPELL) if means.has_flags else ()
-    if way not in (means.appearing(), means.replacing(), Way.ARCHIVE, *moving):
+    if way not in (means.appearing(), means.replacing(), Way.ARCHIVE, Way.REMOVE, *moving):
         raise TargetError(
             f"the filesystem of {root.path} is no longer what it was when this was planned", hint="propose it again"
         )
@@ -84,7 +84,16 @@ def _prepare(
         return _prepare_move(root, room, attempt, parts=parts)
     like = None
     staged = file = None
-    if way is Way.ARCHIVE:
+    if way is Way.REMOVE:
+        make_ready(
+            root.syscalls,
+            room.archive,
+            attempt.key,
+            folder=folder,
+            name=parts[depth],
+            tree=attempt.before.fields.get("tree"),
+        )
+    elif way is Way.ARCHIVE:
         root.syscalls.mkdir(room.archive, attempt.key, PRIVATE)
         with opened(outer := descend(room.archive, (attempt.key,))):
             root.syscalls.mkdir(outer, KEPT, PRIVATE)

@@ -7,16 +7,20 @@ wherever it is found out.
 from __future__ import annotations
 
 import errno
+import os
 import shlex
 from dataclasses import dataclass
 
-from amends.contract.operation import Json, OperationKind, Presence
+from amends.contract.operation import Json, Presence
 from amends.contract.outcome import Evidence
 from amends.ports import Answer, Attempt
 from amends.surfaces.files.means import Way
 from amends.surfaces.files.room import Room, descend, opened
 from amends.surfaces.files.snapshot import take
 from amends.surfaces.files.syscall import REFUSALS, Syscalls, why
+
+KEPT = "kept"
+"""The folder in `archive/KEY` that something is renamed into to put it away."""
 
 SET_ASIDE = "it was set aside before it could land"
 
@@ -106,9 +110,13 @@ class Site:
         return self.attempt.key
 
     @property
-    def is_delete(self) -> bool:
-        """Say whether what was carried off is not to be kept."""
-        return self.attempt.operation.kind is OperationKind.DELETE
+    def going(self) -> str:
+        """Where what a delete carried off is while it is removed; a whole path, for people."""
+        return f"{self.kept.rsplit('/', 2)[0]}/going"
+
+    def has(self, folder_fd: int, name: str) -> bool:
+        """Say whether there is an entry. Raises OSError if that can't be told."""
+        return self.inode(folder_fd, name) is not None
 
     def inode(self, folder_fd: int, name: str) -> int | None:
         """Give the inode of an entry, None if there is none. Raises OSError if that can't be told."""
@@ -130,10 +138,16 @@ class Site:
         path = shlex.quote(self.path)
         if self.notes.way is Way.ARCHIVE:
             return f"see whether {path} is still there, and whether {shlex.quote(self.kept)} holds it"
+        if self.notes.way is Way.REMOVE:
+            return f"see whether {path} is still there, and what {shlex.quote(os.path.dirname(self.going))} holds"
         if self.notes.way in (Way.MOVE, Way.RESPELL):
             return f"see whether {shlex.quote(self.source_path)} is still there, or {path} instead"
         content = str(self.attempt.payload.get("content", ""))
         return f"run sha256sum {path} and see whether it shows {content.removeprefix('sha256:')}"
+
+    def partial(self, reason: str) -> Answer:
+        """Not all that was asked for is so, and waiting will not make it so."""
+        return Answer(Evidence.PARTIAL, reason=reason, hint=self.hint())
 
     def unproven(self, reason: str, *, is_quiescent: bool) -> Answer:
         """It may have landed."""

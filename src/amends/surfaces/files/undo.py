@@ -17,12 +17,11 @@ from amends.ports import Attempt, Blobs, Plan
 from amends.surfaces.files import move
 from amends.surfaces.files.content import Content, put
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.landing import KEPT
 from amends.surfaces.files.means import Way
 from amends.surfaces.files.planning import away_plan, check_readable, write_plan
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Notes
+from amends.surfaces.files.site import KEPT, Notes
 from amends.surfaces.files.syscall import why
 
 
@@ -67,7 +66,7 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
 def kept_place(key: str, notes: Notes) -> list[str]:
     """Say where in `.amends` the bytes are that the attempt displaced, archived or has under way."""
     match notes.way:
-        case Way.ARCHIVE:
+        case Way.ARCHIVE | Way.REMOVE:
             return ["archive", key, KEPT, notes.entry]
         case Way.RESPELL:
             return ["stage", key]
