@@ -130,10 +130,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE, "A delete says first that it keeps nothing, and keeps nothing; it has no undo."
     ),
     "files:delete:foreign": Requirement(
-        SOURCE, "A delete removes only what was shown; anything else that it carried off is kept and told."
+        SOURCE, "A delete removes what was confirmed, entry by entry; all else is brought back, or kept and told."
     ),
     "files:delete:removed": Requirement(
-        SOURCE, "What a delete took away is removed after its outcome is recorded, if need be by the next delete."
+        SOURCE, "What a delete took away is gone before its outcome is recorded, and its marks after it."
     ),
     "files:send:acknowledged": Requirement(
         SOURCE, "Preparing has no effect on the target, and an acknowledged write is there."
@@ -184,6 +184,13 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE, "Of all processes that edit one file at once, none loses the bytes of another."
     ),
     "files:race:reader": Requirement(SOURCE, "A reader sees a whole version of the file at any time."),
+    "files:sweep:died": Requirement(
+        SOURCE, "What a process that died left in the private folder goes before the next write, and git never sees it."
+    ),
+    "files:sweep:needed": Requirement(
+        SOURCE, "A sweep leaves alone what a living process, or a write that is not over, may still need."
+    ),
+    "files:sweep:bounded": Requirement(SOURCE, "A sweep looks at a bounded number of attempts."),
     "files:tidy:own": Requirement(
         SOURCE, "Tidying removes what a failed write staged, and never displaced or archived bytes."
     ),

@@ -7,6 +7,7 @@ the step that rules it out in `fence`, and the port itself in `surface`.
 
 from amends.surfaces.files.content import PAYLOAD_BYTES_MAX
 from amends.surfaces.files.surface import Files
+from amends.surfaces.files.sweep import Past, Remains
 from amends.surfaces.files.syscall import Syscalls
 
-__all__ = ["PAYLOAD_BYTES_MAX", "Files", "Syscalls"]
+__all__ = ["PAYLOAD_BYTES_MAX", "Files", "Past", "Remains", "Syscalls"]

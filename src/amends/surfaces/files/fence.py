@@ -52,10 +52,9 @@ def unsent(key: str) -> str:
 
 def _by_displaced(site: Site) -> Answer:
     put_away(site)
-    found = site.inode(site.room.archive, site.key)
-    if found is None:
+    if not site.has(site.room.archive, site.key):
         return _by_target(site)
-    if found == site.notes.staged:
+    if site.is_staged(site.room.archive, site.key):
         return never_sent(SET_ASIDE)
     return _receipt(site, site.room.archive, note=site.displaced(site.room.archive, site.key))
 
@@ -68,7 +67,7 @@ def _by_unsent(site: Site) -> Answer:
     except OSError:
         if site.inode(stage, site.key) is not None:
             raise
-    if site.inode(archive, unsent(site.key)) == site.notes.staged:
+    if site.is_staged(archive, unsent(site.key)):
         return never_sent(SET_ASIDE)
     if site.notes.way is Way.LINK:
         # A link that is under way in the kernel fails on a file without a name, so unlink and not rename.
@@ -119,7 +118,7 @@ def _still_sending(site: Site) -> Answer:
 
 def _by_move(site: Site) -> Answer:
     notes, stage = site.notes, site.room.stage
-    if notes.way is Way.RESPELL and site.inode(stage, site.key) == notes.staged:
+    if notes.way is Way.RESPELL and site.is_staged(stage, site.key):
         _bring_back(site)
         if site.inode(stage, site.key) is not None:
             return site.unproven(f"something else is where it was; it is kept at {site.kept}", is_quiescent=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -100,9 +99,12 @@ def _has_renameat2(syscalls: Syscalls, root_fd: int) -> bool:
     return False
 
 
-def prove(syscalls: Syscalls, stage_fd: int, way: Way, means: Means) -> None:
-    """Try `way` on two empty files in the staging folder. Raises TargetError if it does not do what it must."""
-    one, two, three = (f"probe.{secrets.token_hex(8)}" for _ in range(3))
+def prove(syscalls: Syscalls, stage_fd: int, way: Way, means: Means, *, key: str) -> None:
+    """Try `way` on two empty files in the staging folder, named after `key`.
+
+    Raises TargetError if it does not do what it must.
+    """
+    one, two, three = (f"probe.{key}.{number}" for number in range(3))
     try:
         try:
             for name in (one, two):

@@ -7,7 +7,6 @@ go by.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Sequence
 
@@ -19,38 +18,27 @@ from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Means, Way, means_of, prove
 from amends.surfaces.files.planning import check_single_name
 from amends.surfaces.files.removal import make_ready
-from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, descend_far, make_room, opened
+from amends.surfaces.files.room import PRIVATE, Room, check_owner, descend, descend_far, opened
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.site import KEPT, Notes
 from amends.surfaces.files.snapshot import kind_of
 from amends.surfaces.files.stage import Like, stage_entry
-from amends.surfaces.files.syscall import Syscalls, why
-
-_KEY = re.compile(r"[A-Za-z0-9_-]{1,200}")  # it becomes a file name, with a suffix
+from amends.surfaces.files.syscall import Syscalls
 
 
-def prepare(root: Root, attempt: Attempt, blobs: Blobs, *, proven: set[Way]) -> Prepared:
-    """Prepare `attempt`. `proven` remembers the ways that were tried on this filesystem."""
+def prepare(root: Root, room: Room, attempt: Attempt, blobs: Blobs, *, proven: set[Way]) -> Prepared:
+    """Prepare `attempt`. `proven` remembers the ways that were tried on this filesystem. Raises OSError."""
     target = attempt.operation.target
-    assert _KEY.fullmatch(attempt.key), attempt.key
     assert attempt.before.presence is not Presence.UNREADABLE, target
     parts = root.parts(target)
-    check_owner(root.path, parts, journal_id=root.journal_id)
     way = Way(attempt.payload["way"])
-    try:
-        room = make_room(root.syscalls, root.path, journal_id=root.journal_id)
-        with opened(room.root, room.stage, room.archive):
-            means = _checked(root, room, way, proven)
-            folder, depth = descend_far(room.root, parts[:-1])
-            with opened(folder):
-                return _prepare(root, room, attempt, blobs, means=means, folder=folder, parts=parts, depth=depth)
-    except OSError as error:
-        raise TargetError(
-            f"{target} can't be written: {why(error)}", hint=f"check {root.path} and its disk, then propose it again"
-        ) from error
+    means = _checked(root, room, way, proven, key=attempt.key)
+    folder, depth = descend_far(room.root, parts[:-1])
+    with opened(folder):
+        return _prepare(root, room, attempt, blobs, means=means, folder=folder, parts=parts, depth=depth)
 
 
-def _checked(root: Root, room: Room, way: Way, proven: set[Way]) -> Means:
+def _checked(root: Root, room: Room, way: Way, proven: set[Way], *, key: str) -> Means:
     means = means_of(root.syscalls, room.root)
     moving = (Way.MOVE, Way.RESPELL) if means.has_flags else ()
     if way not in (means.appearing(), means.replacing(), Way.ARCHIVE, Way.REMOVE, *moving):
@@ -58,7 +46,7 @@ def _checked(root: Root, room: Room, way: Way, proven: set[Way]) -> Means:
             f"the filesystem of {root.path} is no longer what it was when this was planned", hint="propose it again"
         )
     if way not in proven:
-        prove(root.syscalls, room.stage, way, means)
+        prove(root.syscalls, room.stage, way, means, key=key)
         proven.add(way)
     return means
 
@@ -128,6 +116,7 @@ def _prepare(
         room=room.inodes,
         staged=staged,
         file=file,
+        born_ns=None if staged is None else root.syscalls.born_ns(room.stage, attempt.key),
         is_network=means.network is not None,
     )
     is_tree = bool(inside) or (found is not None and stat.S_ISDIR(found.st_mode))

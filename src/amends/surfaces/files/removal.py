@@ -79,6 +79,20 @@ def _write_list(syscalls: Syscalls, outer: int, whole: bytes) -> None:
         syscalls.fsync(fd)
 
 
+def drop_ready(syscalls: Syscalls, archive: int, key: str) -> None:
+    """Remove an empty place that an attempt without an intent made. Raises OSError where it is not empty."""
+    try:
+        outer = descend(archive, (key,))
+    except FileNotFoundError:
+        return
+    with opened(outer):
+        with suppress(FileNotFoundError):
+            syscalls.rmdir(outer, KEPT)
+        with suppress(FileNotFoundError):
+            syscalls.unlink(outer, LISTED)
+    syscalls.rmdir(archive, key)
+
+
 def fence(site: Site) -> Answer:
     """Remove the place that it would be carried off to, or finish what has landed."""
     try:

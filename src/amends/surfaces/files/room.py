@@ -1,4 +1,4 @@
-"""The private folder `.amends` in the root: who owns the root, what is staged, what is kept.
+"""The private folder `.amends` in the root: who owns the root, what is staged, what is kept, who is at work.
 
 `owner` holds the id of the one journal that may write below the root; it appears complete or not at all and is never
 rewritten. Looking creates nothing; the folders come with the first `prepare`. All descents go folder by folder from
@@ -21,17 +21,24 @@ from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.syscall import Syscalls, why
 
 PRIVATE = 0o700
+_FOLDERS = ("stage", "archive", "writers")
 OWNER_BYTES_MAX = 4096  # an id has some 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Open descriptors of the root and of the two folders in its `.amends`."""
+    """Open descriptors of the root and of the three folders in its `.amends`."""
 
     root: int
     stage: int
     archive: int
+    writers: int
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """All of them, to be closed."""
+        return self.root, self.stage, self.archive, self.writers
 
     @property
     def inodes(self) -> tuple[int, int]:
@@ -124,15 +131,14 @@ def check_owner(root: str, parts: Sequence[str], *, journal_id: str) -> None:
 
 def open_room(root_fd: int) -> Room:
     """Open the room as it is; `root_fd` becomes its own. Raises OSError where there is none."""
-    stage = archive = None
+    fds = [root_fd]
     try:
-        stage = descend(root_fd, (ROOM, "stage"))
-        archive = descend(root_fd, (ROOM, "archive"))
-        return Room(root_fd, stage, archive)
+        for name in _FOLDERS:
+            fds.append(descend(root_fd, (ROOM, name)))
+        return Room(*fds)
     except OSError:
-        for fd in (root_fd, stage, archive):
-            if fd is not None:
-                os.close(fd)
+        for fd in fds:
+            os.close(fd)
         raise
 
 
@@ -145,7 +151,8 @@ def make_room(syscalls: Syscalls, root: str, *, journal_id: str) -> Room:
         with_owner = descend(root_fd, (ROOM,))
         with opened(with_owner):
             _claim(syscalls, with_owner, journal_id)
-            for name in ("stage", "archive"):
+            _hide(with_owner)
+            for name in _FOLDERS:
                 with suppress(FileExistsError):
                     syscalls.mkdir(with_owner, name, PRIVATE)
             syscalls.fsync(with_owner)
@@ -155,6 +162,13 @@ def make_room(syscalls: Syscalls, root: str, *, journal_id: str) -> Room:
         os.close(root_fd)
         raise
     return open_room(root_fd)
+
+
+def _hide(room_fd: int) -> None:
+    """Tell git to leave the private folder out: bytes that somebody deleted elsewhere have no place in a history."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(FileExistsError), opened(fd := os.open(".gitignore", flags, 0o600, dir_fd=room_fd)):
+        os.write(fd, b"*\n")
 
 
 def _claim(syscalls: Syscalls, room_fd: int, journal_id: str) -> None:

@@ -37,8 +37,9 @@ class Notes:
     `entry` in the existing folder `folder` is the name that appears, is exchanged or goes. Where folders are made on
     the way, it is the topmost of them and `inside` is the rest of the path. `staged` is the inode of what lands, which
     it keeps wherever it is renamed to, and `file` that of the file in it. `room` holds the inodes of the staging folder
-    and the archive, outside of which the others mean nothing. Of a move, `source` is where it is, from the root,
-    `born_ns` tells its inode from a later one of that number, and `changed_ns` is its ctime, which a rename sets.
+    and the archive, outside of which the others mean nothing. `born_ns` tells `staged` from a later inode of that
+    number, where the filesystem keeps it. Of a move, `staged` is what moves, `source` where it is, from the root, and
+    `changed_ns` its ctime, which a rename sets.
     """
 
     way: Way
@@ -125,11 +126,17 @@ class Site:
         except FileNotFoundError:
             return None
 
+    def is_staged(self, folder_fd: int, name: str) -> bool:
+        """Say whether an entry is what was staged: that inode, made when it was, and not a later one of its number."""
+        if self.inode(folder_fd, name) != self.notes.staged:
+            return False
+        return self.notes.born_ns is None or self.syscalls.born_ns(folder_fd, name) == self.notes.born_ns
+
     def is_at_target(self) -> bool:
         """Say whether what was staged is at the target now."""
         try:
             with opened(folder := descend(self.room.root, self.notes.folder)):
-                return self.inode(folder, self.notes.entry) == self.notes.staged
+                return self.is_staged(folder, self.notes.entry)
         except OSError:
             return False
 

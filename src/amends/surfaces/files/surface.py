@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from amends.contract.operation import Observation
 from amends.contract.outcome import Evidence
 from amends.contract.proposal import WriteProposal
+from amends.errors import TargetError
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
 from amends.surfaces.files import fence, landing, move, planning, preparation, preview, undo
 from amends.surfaces.files.content import Progress
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.room import open_room, open_root, opened
+from amends.surfaces.files.room import Room, check_owner, make_room, open_room, open_root, opened
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.site import Notes, Site, never_sent
+from amends.surfaces.files.sweep import Past, announce, drop_prepared, sweep, withdraw
 from amends.surfaces.files.syscall import Syscalls, why
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")  # keys and ids become file names: two of them in one, with a suffix
+
+
+def _close_all(fds: dict[str, int]) -> None:
+    while fds:
+        os.close(fds.popitem()[1])
 
 
 class Files:
@@ -36,13 +48,19 @@ class Files:
         clock: Clock,
         syscalls: Syscalls | None = None,
         progress: Progress | None = None,
+        past: Past | None = None,
     ) -> None:
         """Stand for the folder `root` under `name`. Looks at nothing yet.
+
+        `past` says what became of an operation; without it, what dead processes left in the private folder stays.
 
         `progress` is called with "reading" or "staging", the bytes done and all bytes, for every piece of a file.
         """
         self._root = Root(name, root, journal_id, clock, syscalls or Syscalls(), progress)
         self._proven: set[Way] = set()
+        self._past = past
+        self._at_work: dict[str, int] = {}
+        weakref.finalize(self, _close_all, self._at_work)
 
     @property
     def name(self) -> str:
@@ -75,8 +93,41 @@ class Files:
         return self._root.take(self._root.parts(target)).seen
 
     def prepare(self, attempt: Attempt, blobs: Blobs) -> Prepared:
-        """Stage the bytes and name the claims."""
-        return preparation.prepare(self._root, attempt, blobs, proven=self._proven)
+        """Stage the bytes and name the claims, after sweeping up what dead processes left."""
+        root, target = self._root, attempt.operation.target
+        assert _NAME.fullmatch(attempt.key), attempt.key
+        assert _NAME.fullmatch(attempt.operation_id), attempt.operation_id
+        check_owner(root.path, root.parts(target), journal_id=root.journal_id)
+        try:
+            room = make_room(root.syscalls, root.path, journal_id=root.journal_id)
+            with opened(*room.fds):
+                if root.means().network is None:  # there a lock may be free while a process on another machine lives
+                    if self._past is not None:
+                        sweep(root.syscalls, room, self._past, self.tidy)
+                    self._at_work[attempt.key] = announce(root.syscalls, room, attempt)
+                try:
+                    return preparation.prepare(root, room, attempt, blobs, proven=self._proven)
+                except BaseException:
+                    self._stand_back(attempt)
+                    with suppress(OSError):  # the next sweep tries again
+                        drop_prepared(root.syscalls, room, attempt.key)
+                        withdraw(root.syscalls, room, attempt)
+                    raise
+        except OSError as error:
+            raise TargetError(
+                f"{target} can't be written: {why(error)}",
+                hint=f"check {root.path} and its disk, then propose it again",
+            ) from error
+
+    def _rest(self, room: Room, attempt: Attempt) -> None:
+        """Take note that nothing more is done for `attempt`, and that nothing of it is left."""
+        withdraw(self._root.syscalls, room, attempt)
+        self._stand_back(attempt)
+
+    def _stand_back(self, attempt: Attempt) -> None:
+        """Take note that this process does not send `attempt` any more; what became of it is the journal's to say."""
+        if (fd := self._at_work.pop(attempt.key, None)) is not None:
+            os.close(fd)
 
     def send(self, attempt: Attempt) -> Answer:
         """Land it in one step."""
@@ -84,8 +135,12 @@ class Files:
             site = self._open(attempt)
         except OSError as error:
             return never_sent(why(error))
-        with opened(site.room.root, site.room.stage, site.room.archive):
-            return landing.send(site)
+        with opened(*site.room.fds):
+            answer = landing.send(site)
+            if answer.evidence is Evidence.ACKNOWLEDGED and site.notes.way is not Way.REMOVE:
+                self._rest(site.room, attempt)
+            self._stand_back(attempt)
+            return answer
 
     def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
         """Set it aside, or prove that it landed."""
@@ -98,7 +153,7 @@ class Files:
                 reason=f"{self._root.whole((ROOM,))} can't be used: {why(error)}",
                 hint=f"bring {self._root.whole((ROOM,))} back as it was, then check this operation again",
             )
-        with opened(site.room.root, site.room.stage, site.room.archive):
+        with opened(*site.room.fds):
             return fence.fence(site, is_sender_gone=is_sender_gone)
 
     def tidy(self, attempt: Attempt) -> None:
@@ -107,8 +162,9 @@ class Files:
             site = self._open(attempt)
         except OSError:
             return
-        with opened(site.room.root, site.room.stage, site.room.archive):
+        with opened(*site.room.fds):
             fence.tidy(site)
+            self._rest(site.room, attempt)
 
     def _open(self, attempt: Attempt) -> Site:
         """Open the room that the attempt was prepared in. Raises OSError if it is not there, or another one is."""
@@ -116,7 +172,7 @@ class Files:
         operation = attempt.operation
         room = open_room(open_root(self._root.path))
         if room.inodes != notes.room:
-            for fd in (room.root, room.stage, room.archive):
+            for fd in room.fds:
                 os.close(fd)
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return Site(
