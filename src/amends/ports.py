@@ -175,7 +175,8 @@ class Answer:
     """What a surface can prove of an attempt: the evidence, from which the outcome follows.
 
     `is_quiescent` says that the attempt can't land any more. `reason` continues "I couldn't … : "; `note` is a whole
-    further sentence; `hint` is how a person can check.
+    further sentence; `hint` is how a person can check. `is_undoable` is False where what it displaced is not what was
+    shown before, so that an undo would bring back something else.
     """
 
     evidence: Evidence
@@ -183,6 +184,7 @@ class Answer:
     reason: str | None = None
     note: str | None = None
     hint: str | None = None
+    is_undoable: bool = True
 
 
 class Surface(Protocol):

@@ -102,7 +102,7 @@ def test_the_stage_of_a_process_that_lives_is_left_alone(desk: Desk) -> None:
 @pytest.mark.requirement("files:sweep:needed")
 @pytest.mark.parametrize("unknown", ["not over", "can't be read"])
 def test_what_may_still_have_to_prove_something_is_left_alone(desk: Desk, unknown: str) -> None:
-    """Its outcome is not recorded, or the journal can not say: what is staged is the only proof of what became of it."""
+    """Its outcome is not recorded, or the journal can not say: what is staged is the only proof."""
 
     def past(operation_id: str, key: str) -> Remains | Attempt:
         if unknown == "can't be read":
@@ -145,7 +145,7 @@ def test_a_preparation_that_fails_leaves_nothing_and_a_sweep_that_fails_breaks_n
     desk.prepared(ARCHIVE, "folder", files=hindered)
     assert [name for name in private(desk.root) if name.startswith("stage/key")]
     desk.prepared(ARCHIVE, "folder", files=desk.files(past=saying(Remains.UNSENT)))
-    assert [name for name in private(desk.root) if name.startswith("stage/")] == []
+    assert [name for name in private(desk.root) if name.startswith("stage/key")] == []
 
 
 @pytest.mark.requirement("files:sweep:bounded")

@@ -121,6 +121,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "Whether a move landed is told by the moved inode: where it is, when it was made, and whether it was touched.",
     ),
+    "files:move:repeated": Requirement(
+        SOURCE,
+        "A repeated move is refused, with what is at both places and how to find the earlier one.",
+    ),
     "files:move:respelled": Requirement(
         SOURCE,
         "Where a folder takes two spellings for one name, a rename to the other one takes effect, or loses nothing.",
@@ -197,6 +201,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:undo:restores": Requirement(
         SOURCE, "An undo brings back bytes and mode, and an undo of the undo brings back what the write had made."
     ),
+    "files:undo:gone": Requirement(
+        SOURCE, "That nothing is there any more is no undo: it is stale, and tells where in its folder the file is now."
+    ),
+    "files:undo:offered": Requirement(SOURCE, "An undo is offered exactly where it can be had."),
     "files:undo:refused": Requirement(
         SOURCE, "An undo is refused where what it would restore is gone, was changed, or was never kept."
     ),

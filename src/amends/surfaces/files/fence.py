@@ -182,7 +182,7 @@ def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
             site.syscalls.fsync(folder)
     except OSError as error:
         return site.unproven(f"it landed, but may not survive a power cut: {why(error)}", is_quiescent=True)
-    return Answer(Evidence.RECEIPT, note=note)
+    return Answer(Evidence.RECEIPT, note=note, is_undoable=note is None)
 
 
 def tidy(site: Site) -> None:

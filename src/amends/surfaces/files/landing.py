@@ -65,7 +65,7 @@ def _durable(site: Site, *folders: int, note: str | None = None) -> Answer:
             site.syscalls.fsync(fd)
     except OSError as error:
         return site.unproven(f"it landed, but may not survive a power cut: {why(error)}", is_quiescent=True)
-    return Answer(Evidence.ACKNOWLEDGED, note=note)
+    return Answer(Evidence.ACKNOWLEDGED, note=note, is_undoable=note is None)
 
 
 def _appear(site: Site, folder: int) -> Answer:

@@ -17,6 +17,7 @@ from amends.surfaces.files.content import from_fields
 from amends.surfaces.files.identity import fold, folds
 from amends.surfaces.files.means import Way
 from amends.surfaces.files.planning import check_readable, names_told
+from amends.surfaces.files.preview import what_is
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.snapshot import absent
@@ -43,9 +44,12 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     check_readable(source, found.seen)
     seen = root.take(goal).seen
     if found.seen.presence is Presence.ABSENT:
+        if seen.presence is Presence.PRESENT:
+            raise TargetError(
+                f"nothing is at {source} to {request.kind}; at {target} is {what_is(seen)}",
+                hint=f"if that is what you mean, it was {request.kind}d already: amends log shows by which write",
+            )
         hint = f"it is spelled {entry.twin!a} there" if entry.twin else "check its name"
-        if seen.presence is not Presence.ABSENT:
-            hint = f"something is at {target}: it may have been {request.kind}d already; see amends log"
         raise TargetError(f"nothing is at {source} to {request.kind}", hint=hint)
     warnings = []
     if names := names_told(source, found.stat):

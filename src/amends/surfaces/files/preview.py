@@ -33,11 +33,11 @@ def preview(root: Root, plan: Plan, blobs: Blobs) -> str:
         return "It is no longer as it was when this was planned; a confirmation now would be refused as stale."
     size = shown.fields.get("size", 0)
     if operation.kind is OperationKind.ARCHIVE:
-        return f"Sets aside {_what(shown)}."
+        return f"Sets aside {what_is(shown)}."
     if operation.kind is OperationKind.DELETE:
-        return f"Removes {_what(shown)} for good."
+        return f"Removes {what_is(shown)} for good."
     if plan.shown_source is not None:
-        what = _what(plan.shown_source)
+        what = what_is(plan.shown_source)
         return f"Takes {what} from {printable(str(operation.source))} to {printable(operation.target)}."
     if "from" in plan.payload:
         return f"Brings back the folder that is kept at {printable(root.whole((ROOM, *plan.payload['from'])))}."
@@ -57,10 +57,12 @@ def preview(root: Root, plan: Plan, blobs: Blobs) -> str:
     return "\n".join(lines)
 
 
-def _what(seen: Observation) -> str:
+def what_is(seen: Observation) -> str:
+    """Name what a look found, in words."""
     fields = seen.fields
     if "tree" in fields:
-        return f"the folder with {fields['entries']} entries, {fields['tree']}"
+        number = fields["entries"]
+        return f"the folder with {number} {'entry' if number == 1 else 'entries'}, {fields['tree']}"
     return f"the file of {fields.get('size', 0)} bytes, {fields.get('content')}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,9 @@ from amends.surfaces.files.means import Means, means_of
 from amends.surfaces.files.room import check_owner, descend, descend_far, open_root, opened
 from amends.surfaces.files.snapshot import Snapshot, absent, take, unreadable
 from amends.surfaces.files.syscall import Syscalls, why
+
+NAMES_MAX = 1_000
+"""So many names are looked at for a file that is not where it was: a courtesy, which must not take long."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ class Root:
         if taken.stat is not None and not is_listed(self.syscalls, self.whole(parts[:-1]), parts[-1]):
             return Snapshot(absent(at_ms))
         return taken
+
+    def name_of(self, parts: Sequence[str], inode: int | None) -> str | None:
+        """Say which entry of the folder at `parts` has `inode`, if one of the first `NAMES_MAX` has."""
+        with suppress(OSError), opened(root_fd := open_root(self.path)), opened(fd := descend(root_fd, parts)):
+            for name in self.syscalls.names(fd)[:NAMES_MAX]:
+                with suppress(FileNotFoundError):
+                    if self.syscalls.stat(fd, name).st_ino == inode:
+                        return name
+        return None
 
     def has_folder(self, parts: Sequence[str]) -> bool:
         """Say whether there is a folder at `parts` that can be opened."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 
 from amends.contract.operation import Observation, OperationKind, Presence
 from amends.contract.proposal import WriteProposal
@@ -36,6 +37,7 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
     shown = proposal.expects if proposal.expects is not None else root.take(parts).seen
     check_readable(target, shown)
     if proposal.kind is OperationKind.ARCHIVE:
+        _check_in_place(root, target, parts, notes)
         made = root.target((*notes.folder, notes.entry))
         warning = f"Only the file is archived; the folder {made}, which was made for it, stays."
         return away_plan(root, proposal.kind, target, shown, warnings=(warning,) if notes.inside else ())
@@ -61,6 +63,16 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
         warnings=(),
         like=place,
     )
+
+
+def _check_in_place(root: Root, target: str, parts: Sequence[str], notes: Notes) -> None:
+    """Refuse to take back a file that has another name in its folder by now. One that left the folder is not sought."""
+    if root.take(parts).seen.presence is Presence.ABSENT and (name := root.name_of(parts[:-1], notes.file)) is not None:
+        now = root.target((*parts[:-1], name))
+        raise RecoveryError(
+            f"{target} is no longer where the write left it: that file is at {now} now",
+            hint=f"to take it back all the same, archive {now}",
+        )
 
 
 def kept_place(key: str, notes: Notes) -> list[str]:
