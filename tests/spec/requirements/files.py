@@ -25,7 +25,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:target:refused": Requirement(
         SOURCE, "What is no file below the root is refused with the reason and the next step, and leaves no trace."
     ),
-    "files:target:filesystem": Requirement(SOURCE, "A target on another filesystem than its root is refused."),
+    "files:target:filesystem": Requirement(
+        SOURCE, "A target on another filesystem than its root is refused, but a move."
+    ),
     "files:target:names": Requirement(
         SOURCE, "A file with several names is not replaced under one of them; archiving one says that the others stay."
     ),
@@ -120,6 +122,12 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:move:proof": Requirement(
         SOURCE,
         "Whether a move landed is told by the moved inode: where it is, when it was made, and whether it was touched.",
+    ),
+    "files:carry:copied": Requirement(
+        SOURCE, "A move to another filesystem below the root copies, reads the copy back, and then archives the source."
+    ),
+    "files:carry:part": Requirement(
+        SOURCE, "A move that stops between copy and archive is told as a part; no half of it loses the only good copy."
     ),
     "files:move:repeated": Requirement(
         SOURCE,

@@ -13,6 +13,7 @@ from amends.contract.operation import ABSENT, Fact, Json, Observation, Operation
 from amends.contract.proposal import WriteProposal
 from amends.errors import RecoveryError, TargetError
 from amends.ports import Blobs, Plan, WriteRequest
+from amends.surfaces.files import carry
 from amends.surfaces.files.content import from_fields
 from amends.surfaces.files.identity import fold, folds
 from amends.surfaces.files.means import Way
@@ -56,10 +57,12 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
         warnings.append(f"{names}; only this one is {request.kind}d, the others stay.")
     if place.twin is not None:
         warnings.append(f"There is a file beside {target} that looks the same, spelled {place.twin!a}.")
-    return _plan(root, request.kind, entry.parts, goal, shown=seen, shown_source=found.seen, warnings=tuple(warnings))
+    return _plan(
+        root, request.kind, entry.parts, goal, blobs, shown=seen, shown_source=found.seen, warnings=tuple(warnings)
+    )
 
 
-def replan(root: Root, plan: Plan) -> Plan:
+def replan(root: Root, plan: Plan, blobs: Blobs) -> Plan:
     """Plan what `plan` wants against what is there now."""
     operation = plan.operation
     goal = root.parts(operation.target)
@@ -72,10 +75,10 @@ def replan(root: Root, plan: Plan) -> Plan:
     check_readable(operation.source, found)
     if found.presence is Presence.ABSENT:
         raise TargetError(f"nothing is at {operation.source} to {operation.kind}", hint="look at both places")
-    return _plan(root, operation.kind, source, goal, shown=root.take(goal).seen, shown_source=found)
+    return _plan(root, operation.kind, source, goal, blobs, shown=root.take(goal).seen, shown_source=found)
 
 
-def plan_back(root: Root, proposal: WriteProposal) -> Plan:
+def plan_back(root: Root, proposal: WriteProposal, blobs: Blobs) -> Plan:
     """Plan the move or rename that reverses one: what `proposal.expects` shows goes back to where it was."""
     source, goal = root.parts(str(proposal.source)), root.parts(proposal.target)
     check_owner(root.path, source, journal_id=root.journal_id)
@@ -84,7 +87,7 @@ def plan_back(root: Root, proposal: WriteProposal) -> Plan:
     if shown_source.presence is not Presence.PRESENT:
         raise RecoveryError(f"nothing is known to be at {proposal.source} that could be moved back")
     _check_folder(root, goal)
-    return _plan(root, proposal.kind, source, goal, shown=absent(), shown_source=shown_source)
+    return _plan(root, proposal.kind, source, goal, blobs, shown=absent(), shown_source=shown_source)
 
 
 def bring_back(root: Root, target: str, place: list[str], *, seen: Json, shown: Observation | None) -> Plan:
@@ -104,6 +107,7 @@ def _plan(
     kind: OperationKind,
     parts: Sequence[str],
     goal: Sequence[str],
+    blobs: Blobs,
     *,
     shown: Observation,
     shown_source: Observation,
@@ -114,12 +118,17 @@ def _plan(
         raise TargetError(
             f"something is at {target} already", hint="choose another name, or archive what is there first"
         )
-    way = _way(root, parts, goal)
     names = ("content", "mode", "tree")
     facts = [Fact(target, name, shown_source.fields[name]) for name in names if name in shown_source.fields]
     operation = Operation(kind, target, (*facts, Fact(source, "content", ABSENT)), source=source)
-    guarantee = root.means().guarantee(way)
-    payload: dict[str, Json] = {"way": str(way)}
+    here, there = root.beneath(parts)[0], root.beneath(goal)[0]
+    if here.base != there.base:
+        payload = carry.payload(here, source, shown_source, blobs, goal=there)
+        guarantee, warnings = carry.GUARANTEE, (*warnings, carry.WARNING)
+    else:
+        root.check_filesystem(goal)
+        way = _way(root, parts, goal)
+        payload, guarantee = {"way": str(way)}, root.means().guarantee(way)
     return Plan(operation, payload, shown, guarantee, undoable=True, warnings=warnings, shown_source=shown_source)
 
 

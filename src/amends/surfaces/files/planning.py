@@ -39,6 +39,7 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     takes_away = kind in _TAKES_AWAY
     entry = root.find(request.key, follow=not takes_away)
     target = root.target(entry.parts)
+    root.check_filesystem(entry.parts)
     found = root.take(entry.parts, takes_folders=takes_away)
     check_readable(target, found.seen)
     if takes_away:

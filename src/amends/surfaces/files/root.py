@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,7 +28,10 @@ NAMES_MAX = 1_000
 
 @dataclass(frozen=True)
 class Root:
-    """A surface's name, folder and journal, and what it works with."""
+    """A surface's name, folder and journal, and what it works with.
+
+    `base` leads from the surface's root to `folder`, where that is the top of another filesystem below it.
+    """
 
     surface: str
     folder: Path
@@ -36,6 +39,7 @@ class Root:
     clock: Clock
     syscalls: Syscalls
     progress: Progress | None
+    base: tuple[str, ...] = ()
 
     @cached_property
     def path(self) -> str:
@@ -61,17 +65,18 @@ class Root:
 
     def target(self, parts: Sequence[str]) -> str:
         """Write the target of an entry."""
-        return f"{self.surface}:{'/'.join(parts)}"
+        return f"{self.surface}:{'/'.join((*self.base, *parts))}"
 
     def parts(self, target: str) -> tuple[str, ...]:
         """Take a target apart again. Raises TargetError for what `target` did not write."""
         surface, _, path = target.partition(":")
         parts = tuple(path.split("/"))
-        if surface != self.surface or "\0" in path or not {"", ".", "..", ROOM}.isdisjoint(parts):
+        is_below = parts[: len(self.base)] == self.base
+        if surface != self.surface or not is_below or "\0" in path or not {"", ".", "..", ROOM}.isdisjoint(parts):
             raise TargetError(
                 f"{target!r} is no target of surface {self.surface}", hint="take it from a plan, unchanged"
             )
-        return parts
+        return parts[len(self.base) :]
 
     def whole(self, parts: Sequence[str]) -> str:
         """Write the whole path of something below the root, for people and for looking."""
@@ -83,6 +88,9 @@ class Root:
         Where a folder takes spellings for one name, only the one that it lists is there.
         """
         at_ms = self.clock.now_ms()
+        below, rest = self.beneath(parts)
+        if below is not self:
+            return below.take(rest, takes_folders=takes_folders)
         try:
             with opened(root_fd := open_root(self.path)):
                 folder, depth = descend_far(root_fd, parts[:-1])
@@ -95,6 +103,31 @@ class Root:
         if taken.stat is not None and not is_listed(self.syscalls, self.whole(parts[:-1]), parts[-1]):
             return Snapshot(absent(at_ms))
         return taken
+
+    def beneath(self, parts: Sequence[str]) -> tuple[Root, tuple[str, ...]]:
+        """Give the top of the filesystem that holds the folder of `parts`, as a root, and the way on from there."""
+        depth, device = 0, None
+        for number in range(len(parts)):
+            try:
+                found = os.lstat(self.whole(parts[:number]))
+            except OSError:
+                break
+            if device is not None and found.st_dev != device:
+                depth = number
+            device = found.st_dev
+        return self.at(parts[:depth]), tuple(parts[depth:])
+
+    def at(self, base: Sequence[str]) -> Root:
+        """Give the folder at `base` as a root of its own."""
+        return replace(self, folder=Path(self.whole(base)), base=(*self.base, *base)) if base else self
+
+    def check_filesystem(self, parts: Sequence[str]) -> None:
+        """Refuse a target on another filesystem, where nothing can be renamed to from here."""
+        if self.beneath(parts)[0] is not self:
+            raise TargetError(
+                f"{self.target(parts)} is on another filesystem than {self.path}",
+                hint="make the folder that the other filesystem is mounted on a surface of its own",
+            )
 
     def name_of(self, parts: Sequence[str], inode: int | None) -> str | None:
         """Say which entry of the folder at `parts` has `inode`, if one of the first `NAMES_MAX` has."""

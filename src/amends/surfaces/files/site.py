@@ -54,6 +54,16 @@ class Notes:
     born_ns: int | None = None
     changed_ns: int | None = None
 
+    def kept_place(self, key: str) -> list[str]:
+        """Say where in `.amends` the bytes are that the attempt displaced, archived or has under way."""
+        match self.way:
+            case Way.ARCHIVE | Way.REMOVE:
+                return ["archive", key, KEPT, self.entry]
+            case Way.RESPELL:
+                return ["stage", key]
+            case _:
+                return ["archive", key]
+
     def to_json(self) -> dict[str, Json]:
         """Write them for the journal."""
         return {

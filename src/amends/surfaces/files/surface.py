@@ -6,34 +6,20 @@ and `tidy` work from the recorded notes alone, in any process, at any time.
 
 from __future__ import annotations
 
-import errno
-import os
-import re
 import weakref
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from amends.contract.operation import Observation
-from amends.contract.outcome import Evidence
 from amends.contract.proposal import WriteProposal
-from amends.errors import TargetError
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
-from amends.surfaces.files import fence, landing, move, planning, preparation, preview, undo
+from amends.surfaces.files import carry, move, planning, preview, undo
 from amends.surfaces.files.content import Progress
-from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.room import Room, check_owner, make_room, open_room, open_root, opened
+from amends.surfaces.files.place import Place
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Notes, Site, never_sent
-from amends.surfaces.files.sweep import Past, announce, drop_prepared, sweep, withdraw
-from amends.surfaces.files.syscall import Syscalls, why
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")  # keys and ids become file names: two of them in one, with a suffix
-
-
-def _close_all(fds: dict[str, int]) -> None:
-    while fds:
-        os.close(fds.popitem()[1])
+from amends.surfaces.files.sweep import Past
+from amends.surfaces.files.syscall import Syscalls
 
 
 class Files:
@@ -57,10 +43,8 @@ class Files:
         `progress` is called with "reading" or "staging", the bytes done and all bytes, for every piece of a file.
         """
         self._root = Root(name, root, journal_id, clock, syscalls or Syscalls(), progress)
-        self._proven: set[Way] = set()
         self._past = past
-        self._at_work: dict[str, int] = {}
-        weakref.finalize(self, _close_all, self._at_work)
+        self._places: dict[tuple[str, ...], Place] = {}
 
     @property
     def name(self) -> str:
@@ -75,9 +59,8 @@ class Files:
 
     def replan(self, plan: Plan, blobs: Blobs) -> Plan:
         """Plan what `plan` wants once more, against what is there now. Its bytes are kept already."""
-        del blobs
-        if Way(plan.payload["way"]) in (Way.MOVE, Way.RESPELL):
-            return move.replan(self._root, plan)
+        if carry.is_carried(plan.payload) or Way(plan.payload["way"]) in (Way.MOVE, Way.RESPELL):
+            return move.replan(self._root, plan, blobs)
         return planning.replan(self._root, plan)
 
     def plan_undo(self, proposal: WriteProposal, reversed_attempt: Attempt, blobs: Blobs) -> Plan:
@@ -94,93 +77,40 @@ class Files:
 
     def prepare(self, attempt: Attempt, blobs: Blobs) -> Prepared:
         """Stage the bytes and name the claims, after sweeping up what dead processes left."""
-        root, target = self._root, attempt.operation.target
-        assert _NAME.fullmatch(attempt.key), attempt.key
-        assert _NAME.fullmatch(attempt.operation_id), attempt.operation_id
-        check_owner(root.path, root.parts(target), journal_id=root.journal_id)
-        try:
-            room = make_room(root.syscalls, root.path, journal_id=root.journal_id)
-            with opened(*room.fds):
-                if root.means().network is None:  # there a lock may be free while a process on another machine lives
-                    if self._past is not None:
-                        sweep(root.syscalls, room, self._past, self.tidy)
-                    self._at_work[attempt.key] = announce(root.syscalls, room, attempt)
-                try:
-                    return preparation.prepare(root, room, attempt, blobs, proven=self._proven)
-                except BaseException:
-                    self._stand_back(attempt)
-                    with suppress(OSError):  # the next sweep tries again
-                        drop_prepared(root.syscalls, room, attempt.key)
-                        withdraw(root.syscalls, room, attempt)
-                    raise
-        except OSError as error:
-            raise TargetError(
-                f"{target} can't be written: {why(error)}",
-                hint=f"check {root.path} and its disk, then propose it again",
-            ) from error
-
-    def _rest(self, room: Room, attempt: Attempt) -> None:
-        """Take note that nothing more is done for `attempt`, and that nothing of it is left."""
-        withdraw(self._root.syscalls, room, attempt)
-        self._stand_back(attempt)
-
-    def _stand_back(self, attempt: Attempt) -> None:
-        """Take note that this process does not send `attempt` any more; what became of it is the journal's to say."""
-        if (fd := self._at_work.pop(attempt.key, None)) is not None:
-            os.close(fd)
+        if carry.is_carried(attempt.payload):
+            return carry.prepare(*self._halves(attempt), blobs)
+        return self._place(()).prepare(attempt, blobs)
 
     def send(self, attempt: Attempt) -> Answer:
-        """Land it in one step."""
-        try:
-            site = self._open(attempt)
-        except OSError as error:
-            return never_sent(why(error))
-        with opened(*site.room.fds):
-            answer = landing.send(site)
-            if answer.evidence is Evidence.ACKNOWLEDGED and site.notes.way is not Way.REMOVE:
-                self._rest(site.room, attempt)
-            self._stand_back(attempt)
-            return answer
+        """Land it in one step; on another filesystem in two."""
+        if carry.is_carried(attempt.payload):
+            return carry.send(*self._halves(attempt))
+        return self._place(()).send(attempt)
 
     def fence(self, attempt: Attempt, *, is_sender_gone: bool) -> Answer:
         """Set it aside, or prove that it landed."""
-        try:
-            site = self._open(attempt)
-        except OSError as error:
-            return Answer(
-                Evidence.UNPROVEN,
-                is_quiescent=False,
-                reason=f"{self._root.whole((ROOM,))} can't be used: {why(error)}",
-                hint=f"bring {self._root.whole((ROOM,))} back as it was, then check this operation again",
-            )
-        with opened(*site.room.fds):
-            return fence.fence(site, is_sender_gone=is_sender_gone)
+        if carry.is_carried(attempt.payload):
+            return carry.fence(*self._halves(attempt), is_sender_gone=is_sender_gone)
+        return self._place(()).fence(attempt, is_sender_gone=is_sender_gone)
 
     def tidy(self, attempt: Attempt) -> None:
-        """Remove what a failed attempt staged, or what a delete took away."""
-        try:
-            site = self._open(attempt)
-        except OSError:
-            return
-        with opened(*site.room.fds):
-            fence.tidy(site)
-            self._rest(site.room, attempt)
+        """Remove what a failed attempt prepared, or the marks of a delete."""
+        if carry.is_carried(attempt.payload):
+            for half in self._halves(attempt):
+                half.place.tidy(half.attempt)
+        else:
+            self._place(()).tidy(attempt)
 
-    def _open(self, attempt: Attempt) -> Site:
-        """Open the room that the attempt was prepared in. Raises OSError if it is not there, or another one is."""
-        notes = Notes.from_json(attempt.prepared)
-        operation = attempt.operation
-        room = open_room(open_root(self._root.path))
-        if room.inodes != notes.room:
-            for fd in room.fds:
-                os.close(fd)
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        return Site(
-            syscalls=self._root.syscalls,
-            room=room,
-            attempt=attempt,
-            notes=notes,
-            path=self._root.whole(self._root.parts(operation.target)),
-            source_path=self._root.whole(notes.source),
-            kept=self._root.whole((ROOM, *undo.kept_place(attempt.key, notes))),
-        )
+    def _halves(self, attempt: Attempt) -> tuple[carry.Half, carry.Half]:
+        """Give the two writes of a move to another filesystem, each on its own: that which it was prepared on."""
+        both = []
+        for half in (carry.copying(attempt), carry.putting_away(attempt)):
+            base = self._root.beneath(self._root.parts(half.operation.target))[0].base
+            both.append(carry.Half(self._place(tuple(half.prepared.get("base", base))), half))
+        return both[0], both[1]
+
+    def _place(self, base: tuple[str, ...]) -> Place:
+        if base not in self._places:
+            surface = weakref.proxy(self)  # else only the collector of cycles would end both
+            self._places[base] = Place(self._root.at(base), past=self._past, tidy=partial(Files.tidy, surface))
+        return self._places[base]

@@ -18,11 +18,10 @@ from amends.ports import Attempt, Blobs, Plan
 from amends.surfaces.files import move
 from amends.surfaces.files.content import Content, put
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.means import Way
 from amends.surfaces.files.planning import away_plan, check_readable, write_plan
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import KEPT, Notes
+from amends.surfaces.files.site import Notes
 from amends.surfaces.files.syscall import why
 
 
@@ -30,7 +29,7 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
     """Plan the write that brings back `proposal.restores`."""
     target = proposal.target
     if proposal.kind in move.KINDS:
-        return move.plan_back(root, proposal)
+        return move.plan_back(root, proposal, blobs)
     parts = root.parts(target)
     check_owner(root.path, parts, journal_id=root.journal_id)
     notes = Notes.from_json(reversed_attempt.prepared)
@@ -45,7 +44,7 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
         raise RecoveryError(f"files can't undo by {proposal.kind}")
     if proposal.restores.presence is not Presence.PRESENT:
         raise RecoveryError(f"what was at {target} before is not known, so it can't be brought back")
-    place = kept_place(reversed_attempt.key, notes)
+    place = notes.kept_place(reversed_attempt.key)
     if "tree" in proposal.restores.fields:
         return _tree_restored(root, place, target, proposal.restores, shown)
     if "tree" in shown.fields:
@@ -73,17 +72,6 @@ def _check_in_place(root: Root, target: str, parts: Sequence[str], notes: Notes)
             f"{target} is no longer where the write left it: that file is at {now} now",
             hint=f"to take it back all the same, archive {now}",
         )
-
-
-def kept_place(key: str, notes: Notes) -> list[str]:
-    """Say where in `.amends` the bytes are that the attempt displaced, archived or has under way."""
-    match notes.way:
-        case Way.ARCHIVE | Way.REMOVE:
-            return ["archive", key, KEPT, notes.entry]
-        case Way.RESPELL:
-            return ["stage", key]
-        case _:
-            return ["archive", key]
 
 
 def _tree_restored(root: Root, place: list[str], target: str, was: Observation, shown: Observation) -> Plan:
