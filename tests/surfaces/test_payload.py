@@ -255,7 +255,9 @@ def test_everything_is_synced_before_the_landing_and_named_after_it(desk: Desk) 
     assert calls[-2:] == ["fsync", "fsync"]
     calls.clear()
     desk.files(watched(Syscalls(), log)).send(attempt)
-    assert calls == ["rename_exchange", "fsync", "rename_noreplace", "fsync", "fsync"]
+    assert calls == ["rename_exchange", "fsync", "rename_noreplace", "fsync", "fsync", "unlink"], (
+        "of the lock of its process"
+    )
     calls.clear()
     desk.files(watched(Syscalls(), log)).fence(attempt, is_sender_gone=True)
     assert calls == ["rename_noreplace", "fsync", "fsync", "fsync", "fsync"]
