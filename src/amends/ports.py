@@ -230,8 +230,8 @@ class Surface(Protocol):
         """
 
     def tidy(self, attempt: Attempt) -> None:
-        """Drop what only the proof needed, now that the outcome is durable: what a failed attempt prepared, or what a
-        delete took away."""
+        """Drop what only the proof needed, now that the outcome is durable: what a failed attempt prepared, or the
+        marks of a delete."""
 
 
 # --- time and names --------------------------------------------------------------------------------------------

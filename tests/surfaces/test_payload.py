@@ -13,7 +13,7 @@ import pytest
 from amends.contract.operation import Fact
 from amends.errors import DocumentError, PayloadError
 from amends.surfaces.files import PAYLOAD_BYTES_MAX, Syscalls
-from amends.surfaces.files.stage import umask
+from amends.surfaces.files.content import umask
 from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, UPLOAD, Desk, digest
 from tests.surfaces.fault import watched
 

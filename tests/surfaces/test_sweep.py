@@ -16,7 +16,7 @@ from amends.contract.outcome import Evidence
 from amends.errors import JournalError, TargetError
 from amends.ports import Attempt
 from amends.surfaces.files import Past, Remains, Syscalls
-from amends.surfaces.files.sweep import SWEPT_MAX
+from amends.surfaces.files.room import SWEPT_MAX
 from amends.testing import FakeIds
 from tests.surfaces.desk import ARCHIVE, CREATE, DELETE, EDIT, MOVE, Desk, ended, in_child
 from tests.surfaces.fault import failing, watched

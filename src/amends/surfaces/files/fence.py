@@ -18,12 +18,10 @@ from contextlib import suppress
 
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
-from amends.surfaces.files import removal
-from amends.surfaces.files.landing import put_away, sending
-from amends.surfaces.files.means import Way
-from amends.surfaces.files.room import PRIVATE, descend, opened
-from amends.surfaces.files.site import KEPT, SET_ASIDE, Site, never_sent
-from amends.surfaces.files.stage import drop
+from amends.surfaces.files.content import drop
+from amends.surfaces.files.landing import SET_ASIDE, Site, never_sent, put_away, sending
+from amends.surfaces.files.room import KEPT, PRIVATE, descend, opened
+from amends.surfaces.files.root import Way
 from amends.surfaces.files.syscall import why
 
 
@@ -38,7 +36,7 @@ def fence(site: Site, *, is_sender_gone: bool) -> Answer:
             case Way.ARCHIVE:
                 return _by_archive(site)
             case Way.REMOVE:
-                return removal.fence(site)
+                raise AssertionError("a delete has a fence of its own")
             case Way.MOVE | Way.RESPELL:
                 return _by_move(site) if is_sender_gone else _still_sending(site)
     except OSError as error:
@@ -188,9 +186,6 @@ def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
 def tidy(site: Site) -> None:
     """Remove what this failed attempt staged, or what this delete took away. Other inodes, and bytes, stay."""
     stage, archive, notes, key = site.room.stage, site.room.archive, site.notes, site.key
-    if notes.way is Way.REMOVE:
-        removal.tidy(site)
-        return
     if notes.way is Way.ARCHIVE:
         with suppress(OSError):
             with opened(outer := descend(archive, (key,))), suppress(FileNotFoundError):

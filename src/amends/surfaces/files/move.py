@@ -9,19 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from amends.contract.guarantee import Compare, Fence, Guarantee, Receipt, Version
 from amends.contract.operation import ABSENT, Fact, Json, Observation, Operation, OperationKind, Presence
 from amends.contract.proposal import WriteProposal
-from amends.errors import RecoveryError, TargetError
+from amends.errors import PayloadError, RecoveryError, TargetError
 from amends.ports import Blobs, Plan, WriteRequest
-from amends.surfaces.files import carry
-from amends.surfaces.files.content import from_fields
+from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, from_fields, put
 from amends.surfaces.files.identity import fold, folds
-from amends.surfaces.files.means import Way
-from amends.surfaces.files.planning import check_readable, names_told
-from amends.surfaces.files.preview import what_is
+from amends.surfaces.files.planning import check_readable, names_told, what_is
 from amends.surfaces.files.room import check_owner
-from amends.surfaces.files.root import Root
+from amends.surfaces.files.root import Root, Way
 from amends.surfaces.files.snapshot import absent
+from amends.surfaces.files.syscall import why
+
+CARRY = "carry"
+"""What the payload calls this way, beside the ways that are one step."""
+
+CARRIED = Guarantee(Receipt.SEPARATE, Compare.RACY, Version.CAN_REPEAT, Fence.VOID)
+
+WARNING = "It goes to another filesystem, so it is copied and then archived: its owner and times stay behind."
 
 KINDS = frozenset({OperationKind.MOVE, OperationKind.RENAME})
 
@@ -123,8 +129,8 @@ def _plan(
     operation = Operation(kind, target, (*facts, Fact(source, "content", ABSENT)), source=source)
     here, there = root.beneath(parts)[0], root.beneath(goal)[0]
     if here.base != there.base:
-        payload = carry.payload(here, source, shown_source, blobs, goal=there)
-        guarantee, warnings = carry.GUARANTEE, (*warnings, carry.WARNING)
+        payload = _carried(here, source, shown_source, blobs, goal=there)
+        guarantee, warnings = CARRIED, (*warnings, WARNING)
     else:
         root.check_filesystem(goal)
         way = _way(root, parts, goal)
@@ -161,3 +167,27 @@ def _way(root: Root, parts: Sequence[str], goal: Sequence[str]) -> Way:
     if is_same_parent and fold(parts[-1]) == fold(goal[-1]) and folds(root.syscalls, root.whole(parts[:-1])):
         return Way.RESPELL
     return Way.MOVE
+
+
+def is_carried(payload: dict[str, Json]) -> bool:
+    """Say whether what has this payload goes to another filesystem."""
+    return bool(payload["way"] == CARRY)
+
+
+def _carried(root: Root, source: str, seen: Observation, blobs: Blobs, *, goal: Root) -> dict[str, Json]:
+    """Keep the bytes of the source and give what will be sent. Raises TargetError, PayloadError."""
+    if "content" not in seen.fields:
+        raise TargetError(
+            f"{source} is a folder, and its new place is on another filesystem",
+            hint="move its files one by one, or make the other filesystem a surface of its own",
+        )
+    try:
+        with root.reading(root.parts(source)) as fd:
+            size = seen.fields["size"]
+            content = put(fd, blobs, size=size, bytes_max=PAYLOAD_BYTES_MAX, progress=root.progress)
+    except OSError as error:
+        raise PayloadError(f"{source} can't be read: {why(error)}", hint="check who may read it") from error
+    if content.digest != seen.fields["content"]:
+        raise PayloadError(f"{source} changed while it was read", hint="wait until whatever writes it is done")
+    kept = {"content": content.digest, "size": content.size, "mode": seen.fields["mode"]}
+    return {"way": CARRY, "copy": {"way": str(goal.means().appearing()), **kept}}

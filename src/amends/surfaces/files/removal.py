@@ -26,8 +26,9 @@ from amends.contract.operation import Presence
 from amends.contract.outcome import Evidence
 from amends.errors import TargetError
 from amends.ports import Answer
-from amends.surfaces.files.room import PRIVATE, descend, opened
-from amends.surfaces.files.site import KEPT, SET_ASIDE, Site, never_sent
+from amends.surfaces.files import landing
+from amends.surfaces.files.landing import SET_ASIDE, Site, never_sent
+from amends.surfaces.files.room import KEPT, LISTED, PRIVATE, descend, opened
 from amends.surfaces.files.snapshot import (
     UnreadableError,
     file_row,
@@ -40,7 +41,7 @@ from amends.surfaces.files.snapshot import (
 )
 from amends.surfaces.files.syscall import Syscalls, why
 
-LISTED, BACK, GOING, GONE, OUT = "listed", "back", "going", "gone", "out."
+BACK, GOING, GONE, OUT = "back", "going", "gone", "out."
 
 BROUGHT_BACK = "somebody else changed it in the same moment, so it was brought back to its place"
 
@@ -79,22 +80,27 @@ def _write_list(syscalls: Syscalls, outer: int, whole: bytes) -> None:
         syscalls.fsync(fd)
 
 
-def drop_ready(syscalls: Syscalls, archive: int, key: str) -> None:
-    """Remove an empty place that an attempt without an intent made. Raises OSError where it is not empty."""
+def send(site: Site) -> Answer:
+    """Carry it off, look at it, and remove it or bring it back. Never raises OSError."""
+    answer = landing.send(site)
+    if answer.evidence is not Evidence.ACKNOWLEDGED:
+        return answer
     try:
-        outer = descend(archive, (key,))
-    except FileNotFoundError:
-        return
-    with opened(outer):
-        with suppress(FileNotFoundError):
-            syscalls.rmdir(outer, KEPT)
-        with suppress(FileNotFoundError):
-            syscalls.unlink(outer, LISTED)
-    syscalls.rmdir(archive, key)
+        with opened(outer := descend(site.room.archive, (site.key,))):
+            return _finish(site, outer, Evidence.ACKNOWLEDGED)
+    except OSError as error:
+        return site.unproven(why(error), is_quiescent=True)
 
 
 def fence(site: Site) -> Answer:
-    """Remove the place that it would be carried off to, or finish what has landed."""
+    """Remove the place that it would be carried off to, or finish what has landed. Never raises OSError."""
+    try:
+        return _fence(site)
+    except OSError as error:
+        return site.unproven(why(error), is_quiescent=False)
+
+
+def _fence(site: Site) -> Answer:
     try:
         outer = descend(site.room.archive, (site.key,))
     except FileNotFoundError:
@@ -108,12 +114,6 @@ def fence(site: Site) -> Answer:
                 raise
             return _finish(site, outer, Evidence.RECEIPT)
         return _finish(site, outer, Evidence.RECEIPT) if _has_landed(site, outer) else _never_landed(site, outer)
-
-
-def finish(site: Site) -> Answer:
-    """Look at what was carried off, and remove it or bring it back. Raises OSError."""
-    with opened(outer := descend(site.room.archive, (site.key,))):
-        return _finish(site, outer, Evidence.ACKNOWLEDGED)
 
 
 def tidy(site: Site) -> None:

@@ -18,10 +18,10 @@ from amends.ports import Attempt, Blobs, Plan
 from amends.surfaces.files import move
 from amends.surfaces.files.content import Content, put
 from amends.surfaces.files.identity import ROOM
+from amends.surfaces.files.landing import Notes
 from amends.surfaces.files.planning import away_plan, check_readable, write_plan
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Notes
 from amends.surfaces.files.syscall import why
 
 
