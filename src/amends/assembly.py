@@ -12,14 +12,15 @@ from typing import Any, Self, cast
 
 from amends import broker
 from amends.broker import Ask, Interrupted, Life, Pruned, Report, Steps, World, drive
-from amends.contract.lifecycle import State
+from amends.contract.lifecycle import UNSETTLED, State
+from amends.contract.operation import OperationKind
 from amends.contract.outcome import WriteOutcome
 from amends.document import Change, parse_change
 from amends.errors import AmendsError, UnknownSurfaceError
 from amends.journal import JOURNAL_FILE, DryBlobs, SqliteJournal
 from amends.ports import Answer, Attempt, Clock, Ids, Journal, Plan, Surface, Verification, WriteRequest
 from amends.settings import Settings, find_settings
-from amends.surfaces import Files
+from amends.surfaces import Files, Past, Remains
 from amends.system import SystemClock, SystemIds
 
 Progress = Callable[[str, int, int], None]
@@ -44,7 +45,7 @@ class Amends:
         self.journal: Journal = SqliteJournal(settings.journal_folder, clock=clock, ids=ids)
         self._returning_tells = returning_tells
         self._sent: list[str] = []
-        surfaces = _open_surfaces(settings, self.journal.journal_id, clock, progress)
+        surfaces = _open_surfaces(settings, self.journal.journal_id, clock, progress, past=self._past)
         watched = {name: cast("Surface", _Watched(surface, self._sent)) for name, surface in surfaces.items()}
         self.world = World(self.journal, watched, clock, ids)
 
@@ -169,6 +170,17 @@ class Amends:
         found = {report.transaction: report for report in map(self.find, self._sent)}
         return list(found.values())
 
+    def _past(self, operation_id: str, key: str) -> Remains | Attempt:
+        """Say what became of an attempt, for a surface that found something of it."""
+        events = self.journal.events(operation_id)
+        life = Life.of(events) if events else None
+        if life is None or life.key != key:
+            return Remains.UNSENT
+        if life.state in UNSETTLED or (life.holds_claims and life.state is not State.ABANDONED):
+            return Remains.NEEDED
+        is_litter_left = life.state is not State.APPLIED or life.operation.kind is OperationKind.DELETE
+        return life.attempt if is_litter_left else Remains.OVER
+
     def _answer(self, machine: Steps[Report]) -> Report:
         try:
             report = drive(self.world, machine)
@@ -223,9 +235,11 @@ def _known_requests(settings: Settings, change: Change, folder: Path | None) -> 
     return requests
 
 
-def _open_surfaces(settings: Settings, journal_id: str, clock: Clock, progress: Progress | None) -> dict[str, Surface]:
+def _open_surfaces(
+    settings: Settings, journal_id: str, clock: Clock, progress: Progress | None, *, past: Past | None = None
+) -> dict[str, Surface]:
     return {
-        name: Files(name, settings.root_of(each), journal_id=journal_id, clock=clock, progress=progress)
+        name: Files(name, settings.root_of(each), journal_id=journal_id, clock=clock, progress=progress, past=past)
         for name, each in settings.surfaces.items()
     }
 

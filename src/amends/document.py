@@ -188,7 +188,7 @@ def _request(write: Write, place: int, folder: Path) -> WriteRequest:
         if source_surface != surface:
             raise TargetError(
                 f"write {place}: {spelled} and {target} are on different surfaces",
-                hint="archive it on the one, and create it on the other",
+                hint="upload or create it on the other, look at it, then archive it on the one",
             )
     return WriteRequest(
         kind=write.kind,

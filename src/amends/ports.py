@@ -200,7 +200,8 @@ class Answer:
     """What a surface can prove of an attempt: the evidence, from which the outcome follows.
 
     `is_quiescent` says that the attempt can't land any more. `reason` continues "I couldn't … : "; `note` is a whole
-    further sentence; `hint` is how a person can check.
+    further sentence; `hint` is how a person can check. `is_undoable` is False where what it displaced is not what was
+    shown before, so that an undo would bring back something else.
     """
 
     evidence: Evidence
@@ -208,6 +209,7 @@ class Answer:
     reason: str | None = None
     note: str | None = None
     hint: str | None = None
+    is_undoable: bool = True
 
 
 class Surface(Protocol):
@@ -253,8 +255,8 @@ class Surface(Protocol):
         """
 
     def tidy(self, attempt: Attempt) -> None:
-        """Drop what only the proof needed, now that the outcome is durable: what a failed attempt prepared, or what a
-        delete took away."""
+        """Drop what only the proof needed, now that the outcome is durable: what a failed attempt prepared, or the
+        marks of a delete."""
 
 
 # --- time and names --------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ CASES = {
     "archive": (ARCHIVE, "plan.md"),
     "archive_folder": (ARCHIVE, "folder"),
     "delete": (DELETE, "plan.md"),
+    "delete_folder": (DELETE, "folder"),
     "upload_new": (UPLOAD, "new.md"),
     "upload_over": (UPLOAD, "plan.md"),
 }
@@ -47,7 +48,7 @@ MOVES = {
     "respell": (RENAME, "plan.md", "PLAN.md", Folding),
     "respell_folder": (RENAME, "folder", "FOLDER", Folding),
 }
-CALLS_MAX = 20  # no send or fence makes as many
+CALLS_MAX = 20  # no send or fence of these makes as many
 
 
 @dataclass
@@ -159,6 +160,21 @@ def test_a_writer_killed_at_any_step_is_judged_truly(desk: Desk, case: str, syst
     assert set(verdicts) <= honest
     assert verdicts[0] == (Evidence.NEVER_SENT, False)
     assert verdicts[-1] == (Evidence.RECEIPT, True)
+
+
+@pytest.mark.requirement("files:fence:killed")
+@pytest.mark.parametrize("case", ["create", "edit"])
+def test_a_later_file_with_the_number_of_the_staged_one_is_no_receipt(desk: Desk, case: str) -> None:
+    """Filesystems give the number of a removed file to the next one; when it was made tells the two apart."""
+    kind, key = CASES[case]
+    attempt = ready(desk, kind, key, Syscalls)
+    staged = desk.root / ".amends" / "stage" / attempt.key
+    staged.unlink()
+    (desk.root / key).unlink(missing_ok=True)
+    (desk.root / key).write_text("new\n")
+    notes = {**attempt.prepared, "staged": (desk.root / key).stat().st_ino}
+    answer = desk.files().fence(replace(attempt, prepared=notes), is_sender_gone=True)
+    assert (answer.evidence, answer.is_quiescent) == (Evidence.UNPROVEN, True)
 
 
 @pytest.mark.requirement("files:fence:repeated")

@@ -12,7 +12,7 @@ from amends.contract.proposal import WriteProposal
 from amends.errors import DocumentError, RecoveryError, TargetError
 from amends.ports import Attempt
 from amends.surfaces.files import Syscalls
-from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, MOVE, RENAME, Desk, digest, replaced_by_rename, tree
+from tests.surfaces.desk import ARCHIVE, CREATE, DELETE, EDIT, MOVE, RENAME, Desk, digest, replaced_by_rename, tree
 from tests.surfaces.fault import OVERLAY_NUMBER, Folding, Network, WithoutFlags, failing
 
 
@@ -42,11 +42,27 @@ def test_a_moved_file_is_the_same_file_at_its_new_place(desk: Desk) -> None:
     assert desk.files().send(desk.prepare(plan)).evidence is Evidence.ACKNOWLEDGED
     moved = desk.root / "sub" / "other.md"
     assert not path.exists()
-    with pytest.raises(TargetError, match=r"nothing is at notes:plan\.md to move") as caught:
-        desk.plan(MOVE, "sub/other.md", source="plan.md")
-    assert "it may have been moved already" in str(caught.value.hint)
     assert (moved.stat().st_ino, moved.stat().st_mtime_ns) == (was.st_ino, was.st_mtime_ns)
     assert os.getxattr(moved, "user.colour") == b"blue"
+
+
+@pytest.mark.requirement("files:move:repeated")
+@pytest.mark.parametrize("key", ["plan.md", "folder"])
+def test_a_move_that_is_asked_for_again_is_told_what_was_found(desk: Desk, key: str) -> None:
+    """The request does not say what was to be moved, so nobody can say that this is it; what is there can be said."""
+    desk.path("plan.md", "old\n")
+    desk.path("folder/a.md")
+    (desk.root / "sub").mkdir()
+    desk.write(MOVE, f"sub/{key}", source=key)
+    before = tree(desk.root)
+    with pytest.raises(TargetError) as caught:
+        desk.plan(MOVE, f"sub/{key}", source=key)
+    fields = desk.files().read(f"notes:sub/{key}").fields
+    one = f"folder with 1 entry, {fields.get('tree')}"
+    what = one if key == "folder" else f"file of 4 bytes, {fields.get('content')}"
+    assert str(caught.value) == f"nothing is at notes:{key} to move; at notes:sub/{key} is the {what}"
+    assert caught.value.hint == "if that is what you mean, it was moved already: amends log shows by which write"
+    assert tree(desk.root) == before
 
 
 @pytest.mark.requirement("files:move:parents")
@@ -127,6 +143,23 @@ def test_a_rename_onto_another_name_of_the_same_file_is_no_success(desk: Desk) -
     answer = desk.files().fence(attempt, is_sender_gone=True)
     assert (answer.evidence, answer.is_quiescent) == (Evidence.UNPROVEN, True)
     assert sorted(os.listdir(desk.root)) == [".amends", "one.md", "two.md"]
+
+
+@pytest.mark.requirement("files:move:never_replaces")
+def test_two_spellings_that_are_two_names_of_one_file_stay_two(desk: Desk) -> None:
+    """Hard links whose names differ in case only look like one entry of a folder that folds names, and are not."""
+    path = desk.path("plan")
+    (desk.root / "PLAN").hardlink_to(path)
+    for name, other in (("plan", "PLAN"), ("PLAN", "plan")):
+        with pytest.raises(TargetError, match=f"something is at notes:{other} already"):
+            desk.plan(RENAME, other, source=name)
+        assert desk.plan(ARCHIVE, name).operation.target == f"notes:{name}"
+    attempt, answer = desk.write(RENAME, "Plan", source="plan")
+    assert (answer.evidence, attempt.payload["way"]) == (Evidence.ACKNOWLEDGED, "move")
+    _, answer = desk.write(DELETE, "PLAN")
+    assert answer.evidence is Evidence.ACKNOWLEDGED
+    assert sorted(os.listdir(desk.root)) == [".amends", "Plan"]
+    assert (desk.root / "Plan").read_text() == "old\n"
 
 
 @pytest.mark.requirement("files:move:never_replaces")

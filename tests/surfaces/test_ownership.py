@@ -1,5 +1,6 @@
 """A folder belongs to one journal, and what two writes may not do at once takes one claim."""
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from amends.contract.operation import Claim
 from amends.errors import OwnershipError
 from amends.surfaces.files import Syscalls
-from amends.testing import FakeIds
+from amends.testing import FakeClock, FakeIds
 from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, Desk, ended, in_child, tree
 from tests.surfaces.fault import WithoutFlags
 
@@ -16,6 +17,30 @@ from tests.surfaces.fault import WithoutFlags
 def owned(folder: Path, journal_id: str) -> None:
     (folder / ".amends").mkdir(parents=True)
     (folder / ".amends" / "owner").write_text(f"{journal_id}\n")
+
+
+@pytest.mark.requirement("files:claims:one")
+def test_a_claim_that_is_held_over_a_boot_meets_the_same_file_again(desk: Desk) -> None:
+    """A device's number is given anew at each boot, so a hard link would be taken for another file."""
+    path = desk.path("one.md")
+    (desk.root / "two.md").hardlink_to(path)
+
+    class Rebooted(Syscalls):
+        def stat(self, folder_fd: int, name: str) -> os.stat_result:
+            seen = super().stat(folder_fd, name)
+            return os.stat_result([*seen[:2], seen.st_dev + 1, *seen[3:10]])
+
+    class LaterBoot(FakeClock):
+        def boot_id(self) -> str:
+            return "the next boot"
+
+    held = desk.claims(desk.plan(ARCHIVE, "one.md"))
+    desk.clock = LaterBoot()
+    later = desk.claims(desk.plan(ARCHIVE, "two.md"), files=desk.files(Rebooted()))
+    assert any(one.overlaps(two) for one in held for two in later)
+    desk.path("three.md")
+    other = desk.claims(desk.plan(ARCHIVE, "three.md"), files=desk.files(Rebooted()))
+    assert not any(one.overlaps(two) for one in held for two in other)
 
 
 @pytest.mark.requirement("files:owner:one")

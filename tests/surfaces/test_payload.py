@@ -13,7 +13,7 @@ import pytest
 from amends.contract.operation import Fact
 from amends.errors import DocumentError, PayloadError
 from amends.surfaces.files import PAYLOAD_BYTES_MAX, Syscalls
-from amends.surfaces.files.stage import umask
+from amends.surfaces.files.content import umask
 from tests.surfaces.desk import ARCHIVE, CREATE, EDIT, UPLOAD, Desk, digest
 from tests.surfaces.fault import watched
 
@@ -255,7 +255,9 @@ def test_everything_is_synced_before_the_landing_and_named_after_it(desk: Desk) 
     assert calls[-2:] == ["fsync", "fsync"]
     calls.clear()
     desk.files(watched(Syscalls(), log)).send(attempt)
-    assert calls == ["rename_exchange", "fsync", "rename_noreplace", "fsync", "fsync"]
+    assert calls == ["rename_exchange", "fsync", "rename_noreplace", "fsync", "fsync", "unlink"], (
+        "of the lock of its process"
+    )
     calls.clear()
     desk.files(watched(Syscalls(), log)).fence(attempt, is_sender_gone=True)
     assert calls == ["rename_noreplace", "fsync", "fsync", "fsync", "fsync"]

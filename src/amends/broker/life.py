@@ -57,6 +57,7 @@ class Life:
     after: Observation | None = None
     was_interrupted: bool = False
     undone_by: str | None = None
+    is_undoable: bool = True
 
     @classmethod
     def of(cls, events: Sequence[Event]) -> Life:
@@ -164,7 +165,7 @@ class Life:
             note=self.note,
             check_hint=self._hint if outcome is WriteOutcome.AMBIGUOUS else None,
             closed=self.state is State.CLOSED,
-            undoable=self.plan.undoable,
+            undoable=self.plan.undoable and self.is_undoable,
             reverses=self.reverses,
         )
 
@@ -203,6 +204,8 @@ def _learned(event: Event) -> dict[str, Json]:
                 "note": data.get("note"),
                 "hint": data.get("hint"),
                 "after": _maybe_observation(data.get("after")),
+                "is_undoable": data.get("is_undoable", True)
+                and (event.happened is not Happened.APPLIED or data.get("after") is not None),
                 "was_interrupted": bool(data.get("was_interrupted")),
             }
         case Happened.UNDONE:

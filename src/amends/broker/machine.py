@@ -251,7 +251,8 @@ def judge(life: Life, seen: Observation, seen_source: Observation | None = None)
     for _, fresh in looks:
         if fresh.presence is Presence.UNREADABLE:
             return Answer(Evidence.NEVER_SENT, reason=f"it can't be read: {fresh.detail or 'no reason given'}")
-    if plan.operation.holds(seen, seen_source):
+    is_gone = life.reverses is not None and seen.presence is Presence.ABSENT  # gone where to? it proves no undo
+    if plan.operation.holds(seen, seen_source) and not is_gone:
         return Answer(Evidence.ALREADY_SO)
     for shown, fresh in looks:
         if not fresh.same_as(shown):
@@ -396,6 +397,7 @@ def _said(answer: Answer, after: Observation | None) -> dict[str, Json]:
         "reason": answer.reason,
         "note": answer.note,
         "hint": answer.hint,
+        "is_undoable": answer.is_undoable,
         "after": None if after is None else observation_data(after),
     }
 

@@ -71,7 +71,9 @@ def why_kept(report: Report, *, before_ms: int, gives_up_undo: bool) -> str | No
     events = [*report.events, *(event for life in report.lives for event in life.events)]
     if max(event.at_ms for event in events) >= before_ms:
         return "it is recent"
-    can_be_undone = any(life.plan.undoable and life.undone_by is None for life in report.waiting(State.APPLIED))
+    can_be_undone = any(
+        life.plan.undoable and life.is_undoable and life.undone_by is None for life in report.waiting(State.APPLIED)
+    )
     return "it can be undone" if can_be_undone and not gives_up_undo else None
 
 

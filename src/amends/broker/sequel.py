@@ -147,12 +147,12 @@ def _reversal(life: Life) -> Steps[Plan]:
         raise RecoveryError(
             f"operation {life.operation_id} is {life.state}: nothing was sent, so nothing can be undone"
         )
-    proposal = build_undo(result)
-    if proposal.expects is None:
+    if life.state is State.APPLIED and life.plan.undoable and life.after is None:
         raise RecoveryError(
             f"operation {life.operation_id} can't be undone: {life.operation.target} was no longer as it left it when"
             " that was looked at, so that undoing it could lose somebody else's work"
         )
+    proposal = build_undo(result)
     plan = yield from do(PlanUndo(proposal, life.attempt))
     if life.evidence is not Evidence.OBSERVED:
         return plan

@@ -351,7 +351,7 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
         kept = {
             life.operation.target: f"as it was before operation {life.operation_id}, until that is undone"
             for life in report.waiting(State.APPLIED)
-            if life.plan.undoable
+            if life.plan.undoable and life.is_undoable
         }
         blocked = blocked_report(case, decision, kept=kept)
         data = {**blocked.as_json(), "lines": list(blocked.lines())}

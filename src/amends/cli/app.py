@@ -103,6 +103,16 @@ def apply(
       [[write]]
       upload = "notes:42/motion.pdf"
       from = "motion.pdf"
+      [[write]]
+      move = "notes:in/letter.md"
+      to = "notes:42/letter.md"
+      [[write]]
+      rename = "notes:42/draft.md"
+      to = "notes:42/minutes.md"
+      [[write]]
+      archive = "notes:42/old.md"
+      [[write]]
+      delete = "notes:42/tmp"
     """
     from amends.document import read_change
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from amends.broker import Life, Pruned, Report
 from amends.contract.lifecycle import State
+from amends.contract.operation import Operation
 from amends.contract.outcome import Evidence
 from amends.ports import Plan, Verification
 from amends.settings import Settings
@@ -115,10 +116,15 @@ def _role(life: Life) -> str:
     return "" if life.reverses is None else "(an undo) "
 
 
+def _what(operation: Operation) -> str:
+    places = operation.target if operation.source is None else f"{operation.source} to {operation.target}"
+    return f"{operation.kind} {places}"
+
+
 def tell_plans(plans: Iterable[tuple[Plan, str]]) -> None:
     """Print what a dry run found."""
     for plan, preview in plans:
-        say(bold(f"Would {plan.operation.kind} {plan.operation.target}"), f"({plan.guarantee.level})")
+        say(bold(f"Would {_what(plan.operation)}"), f"({plan.guarantee.level})")
         if plan.operation.holds(plan.shown, plan.shown_source):
             say("  It is already as asked; nothing would be sent.")
         _tell_preview(plan, preview)
@@ -130,11 +136,8 @@ def tell_proposal(report: Report, previews: Iterable[tuple[Life, str]], *, conso
     if report.title:
         say(bold(report.title), console=console)
     for life, preview in previews:
-        operation = life.operation
-        say(
-            f"{operation.kind} {operation.target}  ({life.plan.guarantee.level}), asked by {life.proposer}",
-            console=console,
-        )
+        what = f"{_what(life.operation)}  ({life.plan.guarantee.level}), asked by {life.proposer}"
+        say(what, console=console)
         _tell_preview(life.plan, preview, console=console)
 
 
@@ -173,10 +176,9 @@ def summary(report: Report) -> str:
     """Give one line about a transaction."""
     if not report.planned:
         return report.title
-    first = report.planned[0].operation
     more = f" and {len(report.planned) - 1} more" if len(report.planned) > 1 else ""
     title = f"{report.title}: " if report.title else ""
-    return f"{title}{first.kind} {first.target}{more}"
+    return f"{title}{_what(report.planned[0].operation)}{more}"
 
 
 def tell_log(reports: Iterable[Report]) -> None:
@@ -186,7 +188,7 @@ def tell_log(reports: Iterable[Report]) -> None:
             line = f"{report.title or 'Transaction'}: {verdict(report)}"
             say(clock(report.events[0].at_ms), report.transaction, _styled(report.state, line))
         for life in report.lives:
-            what = f"{_role(life)}{life.operation.kind} {life.operation.target}"
+            what = f"{_role(life)}{_what(life.operation)}"
             because = f" ({life.evidence})" if life.evidence else ""
             say(clock(life.events[0].at_ms), life.operation_id, _stand(life, because), what)
 
@@ -194,8 +196,7 @@ def tell_log(reports: Iterable[Report]) -> None:
 def tell_story(report: Report, located: Located) -> None:
     """Print the life of each write line by line, and how the transaction stands."""
     for life in report.lives:
-        operation = life.operation
-        say(bold(life.operation_id), f"{operation.kind} {operation.target}  ({life.plan.guarantee.level})")
+        say(bold(life.operation_id), f"{_what(life.operation)}  ({life.plan.guarantee.level})")
         for line in story(life):
             say(f"  {clock(line.at_ms)}  {line.word:<10} {line.what}")
         _tell_write(life, located)

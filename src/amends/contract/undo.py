@@ -40,6 +40,8 @@ def build_undo(result: OperationResult) -> WriteProposal:
         )
     if result.kind is OperationKind.DELETE:
         raise RecoveryError(f"{name} deleted {result.target} and kept nothing; there is no undo")
+    if not result.undoable and result.note:
+        raise RecoveryError(f"{name} can't be undone: {result.note}")
     if not result.undoable:
         raise RecoveryError(f"{name} can't be undone: {result.target.partition(':')[0]} keeps no archive")
 

@@ -4,6 +4,6 @@ A surface implements the port `amends.ports.Surface` and knows neither the broke
 declares per kind of write is tested by `amends.testing.surface_conformance`, in both directions.
 """
 
-from .files import Files
+from .files import Files, Past, Remains
 
-__all__ = ["Files"]
+__all__ = ["Files", "Past", "Remains"]

@@ -25,7 +25,9 @@ REQUIREMENTS: dict[str, Requirement] = {
     "files:target:refused": Requirement(
         SOURCE, "What is no file below the root is refused with the reason and the next step, and leaves no trace."
     ),
-    "files:target:filesystem": Requirement(SOURCE, "A target on another filesystem than its root is refused."),
+    "files:target:filesystem": Requirement(
+        SOURCE, "A target on another filesystem than its root is refused, but a move."
+    ),
     "files:target:names": Requirement(
         SOURCE, "A file with several names is not replaced under one of them; archiving one says that the others stay."
     ),
@@ -121,6 +123,16 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "Whether a move landed is told by the moved inode: where it is, when it was made, and whether it was touched.",
     ),
+    "files:carry:copied": Requirement(
+        SOURCE, "A move to another filesystem below the root copies, reads the copy back, and then archives the source."
+    ),
+    "files:carry:part": Requirement(
+        SOURCE, "A move that stops between copy and archive is told as a part; no half of it loses the only good copy."
+    ),
+    "files:move:repeated": Requirement(
+        SOURCE,
+        "A repeated move is refused, with what is at both places and how to find the earlier one.",
+    ),
     "files:move:respelled": Requirement(
         SOURCE,
         "Where a folder takes two spellings for one name, a rename to the other one takes effect, or loses nothing.",
@@ -130,10 +142,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE, "A delete says first that it keeps nothing, and keeps nothing; it has no undo."
     ),
     "files:delete:foreign": Requirement(
-        SOURCE, "A delete removes only what was shown; anything else that it carried off is kept and told."
+        SOURCE, "A delete removes what was confirmed, entry by entry; all else is brought back, or kept and told."
     ),
     "files:delete:removed": Requirement(
-        SOURCE, "What a delete took away is removed after its outcome is recorded, if need be by the next delete."
+        SOURCE, "What a delete took away is gone before its outcome is recorded, and its marks after it."
     ),
     "files:send:acknowledged": Requirement(
         SOURCE, "Preparing has no effect on the target, and an acknowledged write is there."
@@ -184,12 +196,23 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE, "Of all processes that edit one file at once, none loses the bytes of another."
     ),
     "files:race:reader": Requirement(SOURCE, "A reader sees a whole version of the file at any time."),
+    "files:sweep:died": Requirement(
+        SOURCE, "What a process that died left in the private folder goes before the next write, and git never sees it."
+    ),
+    "files:sweep:needed": Requirement(
+        SOURCE, "A sweep leaves alone what a living process, or a write that is not over, may still need."
+    ),
+    "files:sweep:bounded": Requirement(SOURCE, "A sweep looks at a bounded number of attempts."),
     "files:tidy:own": Requirement(
         SOURCE, "Tidying removes what a failed write staged, and never displaced or archived bytes."
     ),
     "files:undo:restores": Requirement(
         SOURCE, "An undo brings back bytes and mode, and an undo of the undo brings back what the write had made."
     ),
+    "files:undo:gone": Requirement(
+        SOURCE, "That nothing is there any more is no undo: it is stale, and tells where in its folder the file is now."
+    ),
+    "files:undo:offered": Requirement(SOURCE, "An undo is offered exactly where it can be had."),
     "files:undo:refused": Requirement(
         SOURCE, "An undo is refused where what it would restore is gone, was changed, or was never kept."
     ),

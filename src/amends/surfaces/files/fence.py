@@ -13,22 +13,16 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
-from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.landing import KEPT, put_away, sending
-from amends.surfaces.files.means import Way
-from amends.surfaces.files.room import PRIVATE, descend, opened
-from amends.surfaces.files.site import SET_ASIDE, Site, never_sent
-from amends.surfaces.files.stage import drop
-from amends.surfaces.files.syscall import Syscalls, why
-
-TRASH = "trash"
-"""The folder in `.amends` that holds what deletes took away, until it is removed."""
+from amends.surfaces.files.content import drop
+from amends.surfaces.files.landing import SET_ASIDE, Site, never_sent, put_away, sending
+from amends.surfaces.files.room import KEPT, PRIVATE, descend, opened
+from amends.surfaces.files.root import Way
+from amends.surfaces.files.syscall import why
 
 
 def fence(site: Site, *, is_sender_gone: bool) -> Answer:
@@ -41,6 +35,8 @@ def fence(site: Site, *, is_sender_gone: bool) -> Answer:
                 return _by_unsent(site)
             case Way.ARCHIVE:
                 return _by_archive(site)
+            case Way.REMOVE:
+                raise AssertionError("a delete has a fence of its own")
             case Way.MOVE | Way.RESPELL:
                 return _by_move(site) if is_sender_gone else _still_sending(site)
     except OSError as error:
@@ -54,10 +50,9 @@ def unsent(key: str) -> str:
 
 def _by_displaced(site: Site) -> Answer:
     put_away(site)
-    found = site.inode(site.room.archive, site.key)
-    if found is None:
+    if not site.has(site.room.archive, site.key):
         return _by_target(site)
-    if found == site.notes.staged:
+    if site.is_staged(site.room.archive, site.key):
         return never_sent(SET_ASIDE)
     return _receipt(site, site.room.archive, note=site.displaced(site.room.archive, site.key))
 
@@ -70,7 +65,7 @@ def _by_unsent(site: Site) -> Answer:
     except OSError:
         if site.inode(stage, site.key) is not None:
             raise
-    if site.inode(archive, unsent(site.key)) == site.notes.staged:
+    if site.is_staged(archive, unsent(site.key)):
         return never_sent(SET_ASIDE)
     if site.notes.way is Way.LINK:
         # A link that is under way in the kernel fails on a file without a name, so unlink and not rename.
@@ -121,7 +116,7 @@ def _still_sending(site: Site) -> Answer:
 
 def _by_move(site: Site) -> Answer:
     notes, stage = site.notes, site.room.stage
-    if notes.way is Way.RESPELL and site.inode(stage, site.key) == notes.staged:
+    if notes.way is Way.RESPELL and site.is_staged(stage, site.key):
         _bring_back(site)
         if site.inode(stage, site.key) is not None:
             return site.unproven(f"something else is where it was; it is kept at {site.kept}", is_quiescent=True)
@@ -185,16 +180,13 @@ def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
             site.syscalls.fsync(folder)
     except OSError as error:
         return site.unproven(f"it landed, but may not survive a power cut: {why(error)}", is_quiescent=True)
-    return Answer(Evidence.RECEIPT, note=note)
+    return Answer(Evidence.RECEIPT, note=note, is_undoable=note is None)
 
 
 def tidy(site: Site) -> None:
     """Remove what this failed attempt staged, or what this delete took away. Other inodes, and bytes, stay."""
     stage, archive, notes, key = site.room.stage, site.room.archive, site.notes, site.key
     if notes.way is Way.ARCHIVE:
-        if site.is_delete:
-            with suppress(OSError):
-                _throw_away(site)
         with suppress(OSError):
             with opened(outer := descend(archive, (key,))), suppress(FileNotFoundError):
                 site.syscalls.rmdir(outer, KEPT)
@@ -213,34 +205,3 @@ def tidy(site: Site) -> None:
             kept = site.inode(archive, key)
             if kept is not None and kept == site.inode(folder, notes.entry):
                 site.syscalls.unlink(archive, key)
-
-
-def _throw_away(site: Site) -> None:
-    """Remove what a delete carried off, if it is what was shown; and what an earlier removal left.
-
-    It leaves the archive in one step and only here, so that whatever lies in the trash belongs to a delete whose
-    outcome is recorded, and whoever comes by may remove it.
-    """
-    with opened(room := descend(site.room.root, (ROOM,))):
-        with suppress(FileExistsError):
-            site.syscalls.mkdir(room, TRASH, PRIVATE)
-        with opened(trash := descend(room, (TRASH,))):
-            with suppress(FileNotFoundError), opened(inner := descend(site.room.archive, (site.key, KEPT))):
-                is_there = site.inode(inner, site.notes.entry) is not None
-                if is_there and site.displaced(inner, site.notes.entry) is None:
-                    site.syscalls.rename(site.room.archive, site.key, trash, site.key)
-            for name in site.syscalls.names(trash):
-                with suppress(OSError):
-                    _remove(site.syscalls, trash, name)
-
-
-def _remove(syscalls: Syscalls, folder_fd: int, name: str) -> None:
-    """Remove an entry with all that is in it, following nothing and entering no other filesystem. Raises OSError."""
-    if not stat.S_ISDIR(syscalls.stat(folder_fd, name).st_mode):
-        syscalls.unlink(folder_fd, name)
-        return
-    with opened(fd := descend(folder_fd, (name,))):
-        os.fchmod(fd, PRIVATE)
-        for below in syscalls.names(fd):
-            _remove(syscalls, fd, below)
-    syscalls.rmdir(folder_fd, name)

@@ -9,17 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from amends.contract.guarantee import Compare, Fence, Guarantee, Receipt, Version
 from amends.contract.operation import ABSENT, Fact, Json, Observation, Operation, OperationKind, Presence
 from amends.contract.proposal import WriteProposal
-from amends.errors import RecoveryError, TargetError
+from amends.errors import PayloadError, RecoveryError, TargetError
 from amends.ports import Blobs, Plan, WriteRequest
-from amends.surfaces.files.content import from_fields
+from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, from_fields, put
 from amends.surfaces.files.identity import fold, folds
-from amends.surfaces.files.means import Way
-from amends.surfaces.files.planning import check_readable, names_told
+from amends.surfaces.files.planning import check_readable, names_told, what_is
 from amends.surfaces.files.room import check_owner
-from amends.surfaces.files.root import Root
+from amends.surfaces.files.root import Root, Way
 from amends.surfaces.files.snapshot import absent
+from amends.surfaces.files.syscall import why
+
+CARRY = "carry"
+"""What the payload calls this way, beside the ways that are one step."""
+
+CARRIED = Guarantee(Receipt.SEPARATE, Compare.RACY, Version.CAN_REPEAT, Fence.VOID)
+
+WARNING = "It goes to another filesystem, so it is copied and then archived: its owner and times stay behind."
 
 KINDS = frozenset({OperationKind.MOVE, OperationKind.RENAME})
 
@@ -43,19 +51,24 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     check_readable(source, found.seen)
     seen = root.take(goal).seen
     if found.seen.presence is Presence.ABSENT:
+        if seen.presence is Presence.PRESENT:
+            raise TargetError(
+                f"nothing is at {source} to {request.kind}; at {target} is {what_is(seen)}",
+                hint=f"if that is what you mean, it was {request.kind}d already: amends log shows by which write",
+            )
         hint = f"it is spelled {entry.twin!a} there" if entry.twin else "check its name"
-        if seen.presence is not Presence.ABSENT:
-            hint = f"something is at {target}: it may have been {request.kind}d already; see amends log"
         raise TargetError(f"nothing is at {source} to {request.kind}", hint=hint)
     warnings = []
     if names := names_told(source, found.stat):
         warnings.append(f"{names}; only this one is {request.kind}d, the others stay.")
     if place.twin is not None:
         warnings.append(f"There is a file beside {target} that looks the same, spelled {place.twin!a}.")
-    return _plan(root, request.kind, entry.parts, goal, shown=seen, shown_source=found.seen, warnings=tuple(warnings))
+    return _plan(
+        root, request.kind, entry.parts, goal, blobs, shown=seen, shown_source=found.seen, warnings=tuple(warnings)
+    )
 
 
-def replan(root: Root, plan: Plan) -> Plan:
+def replan(root: Root, plan: Plan, blobs: Blobs) -> Plan:
     """Plan what `plan` wants against what is there now."""
     operation = plan.operation
     goal = root.parts(operation.target)
@@ -68,10 +81,10 @@ def replan(root: Root, plan: Plan) -> Plan:
     check_readable(operation.source, found)
     if found.presence is Presence.ABSENT:
         raise TargetError(f"nothing is at {operation.source} to {operation.kind}", hint="look at both places")
-    return _plan(root, operation.kind, source, goal, shown=root.take(goal).seen, shown_source=found)
+    return _plan(root, operation.kind, source, goal, blobs, shown=root.take(goal).seen, shown_source=found)
 
 
-def plan_back(root: Root, proposal: WriteProposal) -> Plan:
+def plan_back(root: Root, proposal: WriteProposal, blobs: Blobs) -> Plan:
     """Plan the move or rename that reverses one: what `proposal.expects` shows goes back to where it was."""
     source, goal = root.parts(str(proposal.source)), root.parts(proposal.target)
     check_owner(root.path, source, journal_id=root.journal_id)
@@ -80,7 +93,7 @@ def plan_back(root: Root, proposal: WriteProposal) -> Plan:
     if shown_source.presence is not Presence.PRESENT:
         raise RecoveryError(f"nothing is known to be at {proposal.source} that could be moved back")
     _check_folder(root, goal)
-    return _plan(root, proposal.kind, source, goal, shown=absent(), shown_source=shown_source)
+    return _plan(root, proposal.kind, source, goal, blobs, shown=absent(), shown_source=shown_source)
 
 
 def bring_back(root: Root, target: str, place: list[str], *, seen: Json, shown: Observation | None) -> Plan:
@@ -100,6 +113,7 @@ def _plan(
     kind: OperationKind,
     parts: Sequence[str],
     goal: Sequence[str],
+    blobs: Blobs,
     *,
     shown: Observation,
     shown_source: Observation,
@@ -110,12 +124,17 @@ def _plan(
         raise TargetError(
             f"something is at {target} already", hint="choose another name, or archive what is there first"
         )
-    way = _way(root, parts, goal)
     names = ("content", "mode", "tree")
     facts = [Fact(target, name, shown_source.fields[name]) for name in names if name in shown_source.fields]
     operation = Operation(kind, target, (*facts, Fact(source, "content", ABSENT)), source=source)
-    guarantee = root.means().guarantee(way)
-    payload: dict[str, Json] = {"way": str(way)}
+    here, there = root.beneath(parts)[0], root.beneath(goal)[0]
+    if here.base != there.base:
+        payload = _carried(here, source, shown_source, blobs, goal=there)
+        guarantee, warnings = CARRIED, (*warnings, WARNING)
+    else:
+        root.check_filesystem(goal)
+        way = _way(root, parts, goal)
+        payload, guarantee = {"way": str(way)}, root.means().guarantee(way)
     return Plan(operation, payload, shown, guarantee, undoable=True, warnings=warnings, shown_source=shown_source)
 
 
@@ -148,3 +167,27 @@ def _way(root: Root, parts: Sequence[str], goal: Sequence[str]) -> Way:
     if is_same_parent and fold(parts[-1]) == fold(goal[-1]) and folds(root.syscalls, root.whole(parts[:-1])):
         return Way.RESPELL
     return Way.MOVE
+
+
+def is_carried(payload: dict[str, Json]) -> bool:
+    """Say whether what has this payload goes to another filesystem."""
+    return bool(payload["way"] == CARRY)
+
+
+def _carried(root: Root, source: str, seen: Observation, blobs: Blobs, *, goal: Root) -> dict[str, Json]:
+    """Keep the bytes of the source and give what will be sent. Raises TargetError, PayloadError."""
+    if "content" not in seen.fields:
+        raise TargetError(
+            f"{source} is a folder, and its new place is on another filesystem",
+            hint="move its files one by one, or make the other filesystem a surface of its own",
+        )
+    try:
+        with root.reading(root.parts(source)) as fd:
+            size = seen.fields["size"]
+            content = put(fd, blobs, size=size, bytes_max=PAYLOAD_BYTES_MAX, progress=root.progress)
+    except OSError as error:
+        raise PayloadError(f"{source} can't be read: {why(error)}", hint="check who may read it") from error
+    if content.digest != seen.fields["content"]:
+        raise PayloadError(f"{source} changed while it was read", hint="wait until whatever writes it is done")
+    kept = {"content": content.digest, "size": content.size, "mode": seen.fields["mode"]}
+    return {"way": CARRY, "copy": {"way": str(goal.means().appearing()), **kept}}

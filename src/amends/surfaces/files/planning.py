@@ -1,22 +1,25 @@
-"""From a request to a plan: the target found and read, the bytes kept, and the way it will land chosen.
+"""From a request to a plan, and what it would change, for a person to read.
 
 Nothing at or near the target changes (a dry run leaves no trace). What can't be asked of files is refused here, by
-name, with the reason and the next step.
+name, with the reason and the next step. A preview is made from the bytes that will be sent and from the file as it is
+now; where that is no longer as it was planned, it says so (invariant 10).
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import os
 import stat
 
+from amends.contract.message import printable
 from amends.contract.operation import ABSENT, Fact, Json, Observation, Operation, OperationKind, Presence
 from amends.errors import DocumentError, PayloadError, TargetError
 from amends.ports import Blobs, Plan, WriteRequest
 from amends.surfaces.files.content import PAYLOAD_BYTES_MAX, Content, from_fields, from_local_file, mode_from, put
-from amends.surfaces.files.identity import Entry
-from amends.surfaces.files.means import Way
+from amends.surfaces.files.identity import ROOM, Entry
 from amends.surfaces.files.room import check_owner
-from amends.surfaces.files.root import Root
+from amends.surfaces.files.root import Root, Way
 from amends.surfaces.files.snapshot import Snapshot
 from amends.surfaces.files.syscall import why
 
@@ -39,13 +42,9 @@ def plan(root: Root, request: WriteRequest, blobs: Blobs) -> Plan:
     takes_away = kind in _TAKES_AWAY
     entry = root.find(request.key, follow=not takes_away)
     target = root.target(entry.parts)
+    root.check_filesystem(entry.parts)
     found = root.take(entry.parts, takes_folders=takes_away)
     check_readable(target, found.seen)
-    if kind is OperationKind.DELETE and "tree" in found.seen.fields:
-        raise TargetError(
-            f"{target} is a folder: what somebody puts into it while it is removed would be lost",
-            hint="archive it, or delete the files in it",
-        )
     if takes_away:
         from_fields(request, blobs, allowed=_FIELDS[kind])
         return away_plan(root, kind, target, found.seen, warnings=_away_warnings(kind, target, entry, found))
@@ -112,11 +111,12 @@ def replan(root: Root, plan: Plan) -> Plan:
 def away_plan(root: Root, kind: OperationKind, target: str, shown: Observation, *, warnings: tuple[str, ...]) -> Plan:
     """Plan that nothing is at `target` any more: an archive keeps what was there, a delete nothing."""
     operation = Operation(kind, target, (Fact(target, "content", ABSENT),))
-    payload: dict[str, Json] = {"way": str(Way.ARCHIVE)}
     is_kept = kind is OperationKind.ARCHIVE
+    way = Way.ARCHIVE if is_kept else Way.REMOVE
+    payload: dict[str, Json] = {"way": str(way)}
     if not is_kept:
         warnings = ("This keeps nothing.", *warnings)
-    return Plan(operation, payload, shown, root.means().guarantee(Way.ARCHIVE), undoable=is_kept, warnings=warnings)
+    return Plan(operation, payload, shown, root.means().guarantee(way), undoable=is_kept, warnings=warnings)
 
 
 def write_plan(
@@ -217,3 +217,93 @@ def _write_warnings(root: Root, request: WriteRequest, entry: Entry, found: Snap
     if entry.twin is not None:
         warnings.append(f"There is a file beside {target} that looks the same, spelled {entry.twin!a}.")
     return tuple(warnings)
+
+
+PREVIEW_BYTES_MAX = 256 * 1024
+"""More than a person reads through; beyond it only sizes and digests are told."""
+
+PREVIEW_LINES_MAX = 200
+"""Some screens full; what is left out is counted."""
+
+
+def preview(root: Root, plan: Plan, blobs: Blobs) -> str:
+    """Show `plan` as a unified diff with the mode changes, or in a sentence. Never raises for what can't be read."""
+    shown, operation = plan.shown, plan.operation
+    looks = [(operation.target, shown)]
+    if operation.source is not None and plan.shown_source is not None:
+        looks.append((operation.source, plan.shown_source))
+    if not all(root.take(root.parts(target)).seen.same_as(seen) for target, seen in looks):
+        return "It is no longer as it was when this was planned; a confirmation now would be refused as stale."
+    size = shown.fields.get("size", 0)
+    if operation.kind is OperationKind.ARCHIVE:
+        return f"Sets aside {what_is(shown)}."
+    if operation.kind is OperationKind.DELETE:
+        return f"Removes {what_is(shown)} for good."
+    if plan.shown_source is not None:
+        what = what_is(plan.shown_source)
+        return f"Takes {what} from {printable(str(operation.source))} to {printable(operation.target)}."
+    if "from" in plan.payload:
+        return f"Brings back the folder that is kept at {printable(root.whole((ROOM, *plan.payload['from'])))}."
+    lines: list[str] = []
+    mode = plan.payload.get("mode")
+    if mode is not None and mode != shown.fields.get("mode"):
+        lines.append(f"mode {shown.fields.get('mode', 'none')} -> {mode}")
+    old = b"" if shown.presence is Presence.ABSENT else _bytes_now(root, plan)
+    new = _bytes_then(plan, blobs)
+    if old is None or new is None:
+        lines.append(f"{size} bytes -> {plan.payload['size']} bytes, {plan.payload['content']}")
+    else:
+        lines += _diff(old, new)
+    if len(lines) > PREVIEW_LINES_MAX:
+        left_out = len(lines) - PREVIEW_LINES_MAX
+        lines = [*lines[:PREVIEW_LINES_MAX], f"({left_out} more lines)"]
+    return "\n".join(lines)
+
+
+def what_is(seen: Observation) -> str:
+    """Name what a look found, in words."""
+    fields = seen.fields
+    if "tree" in fields:
+        number = fields["entries"]
+        return f"the folder with {number} {'entry' if number == 1 else 'entries'}, {fields['tree']}"
+    return f"the file of {fields.get('size', 0)} bytes, {fields.get('content')}"
+
+
+def _diff(old: bytes, new: bytes) -> list[str]:
+    before, after = _text(old), _text(new)
+    if before is None or after is None:
+        return [f"{len(old)} bytes -> {len(new)} bytes, not text"]
+    rows = difflib.unified_diff(_lines(before), _lines(after), "now", "then", n=2, lineterm="")
+    return list(rows) or ["the same lines; only what ends them differs" if before != after else "the same content"]
+
+
+def _lines(text: str) -> list[str]:
+    """Split into lines, each printable: a control character in a file must not move the reader's cursor."""
+    return ["\t".join(map(printable, line.split("\t"))) for line in text.splitlines()]
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        return None if b"\0" in raw else raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _bytes_then(plan: Plan, blobs: Blobs) -> bytes | None:
+    """Give the bytes to send; None where there are too many to show."""
+    if plan.payload["size"] > PREVIEW_BYTES_MAX:
+        return None
+    with blobs.open_blob(plan.payload["content"]) as blob:
+        return blob.read()
+
+
+def _bytes_now(root: Root, plan: Plan) -> bytes | None:
+    """Give the bytes that are there now; None where there are too many to show, or not the planned ones any more."""
+    if plan.shown.fields.get("size", 0) > PREVIEW_BYTES_MAX:
+        return None
+    try:
+        with root.reading(root.parts(plan.operation.target)) as fd:
+            found = os.read(fd, PREVIEW_BYTES_MAX + 1)
+    except OSError:
+        return None
+    return found if f"sha256:{hashlib.sha256(found).hexdigest()}" == plan.shown.fields.get("content") else None

@@ -1,37 +1,60 @@
-"""The private folder `.amends` in the root: who owns the root, what is staged, what is kept.
+"""The private folder `.amends` at the top of a filesystem: who owns it, what is in it, who is at work, what is left.
 
-`owner` holds the id of the one journal that may write below the root; it appears complete or not at all and is never
+`owner` holds the id of the one journal that may write below; it appears complete or not at all and is never
 rewritten. Looking creates nothing; the folders come with the first `prepare`. All descents go folder by folder from
 an open root, without following links, so that nothing outside the root can be reached.
+
+    writers/KEY.OPERATION    locked by the process that prepares or sends the attempt, for as long as it lives
+
+A lock that is free says that no process will send the attempt any more; only then the journal is asked what became of
+it, so that an intent can't come in between. Swept is what an attempt without an intent prepared, and what a failed
+one, or a delete, left after its outcome was recorded; never what may still have to prove something (invariant 9).
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
-from amends.errors import OwnershipError
+from amends.errors import AmendsError, OwnershipError
+from amends.ports import Attempt
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.syscall import Syscalls, why
 
 PRIVATE = 0o700
+_FOLDERS = ("stage", "archive", "writers")
+
+KEPT = "kept"
+"""The folder in `archive/KEY` that something is renamed into to put it away."""
+
+LISTED = "listed"
+"""The file in `archive/KEY` that says what of a folder may be removed."""
+
 OWNER_BYTES_MAX = 4096  # an id has some 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Open descriptors of the root and of the two folders in its `.amends`."""
+    """Open descriptors of the root and of the three folders in its `.amends`."""
 
     root: int
     stage: int
     archive: int
+    writers: int
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """All of them, to be closed."""
+        return self.root, self.stage, self.archive, self.writers
 
     @property
     def inodes(self) -> tuple[int, int]:
@@ -124,15 +147,14 @@ def check_owner(root: str, parts: Sequence[str], *, journal_id: str) -> None:
 
 def open_room(root_fd: int) -> Room:
     """Open the room as it is; `root_fd` becomes its own. Raises OSError where there is none."""
-    stage = archive = None
+    fds = [root_fd]
     try:
-        stage = descend(root_fd, (ROOM, "stage"))
-        archive = descend(root_fd, (ROOM, "archive"))
-        return Room(root_fd, stage, archive)
+        for name in _FOLDERS:
+            fds.append(descend(root_fd, (ROOM, name)))
+        return Room(*fds)
     except OSError:
-        for fd in (root_fd, stage, archive):
-            if fd is not None:
-                os.close(fd)
+        for fd in fds:
+            os.close(fd)
         raise
 
 
@@ -145,7 +167,8 @@ def make_room(syscalls: Syscalls, root: str, *, journal_id: str) -> Room:
         with_owner = descend(root_fd, (ROOM,))
         with opened(with_owner):
             _claim(syscalls, with_owner, journal_id)
-            for name in ("stage", "archive"):
+            _hide(with_owner)
+            for name in _FOLDERS:
                 with suppress(FileExistsError):
                     syscalls.mkdir(with_owner, name, PRIVATE)
             syscalls.fsync(with_owner)
@@ -155,6 +178,13 @@ def make_room(syscalls: Syscalls, root: str, *, journal_id: str) -> Room:
         os.close(root_fd)
         raise
     return open_room(root_fd)
+
+
+def _hide(room_fd: int) -> None:
+    """Tell git to leave the private folder out: bytes that somebody deleted elsewhere have no place in a history."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(FileExistsError), opened(fd := os.open(".gitignore", flags, 0o600, dir_fd=room_fd)):
+        os.write(fd, b"*\n")
 
 
 def _claim(syscalls: Syscalls, room_fd: int, journal_id: str) -> None:
@@ -181,3 +211,113 @@ def _claim(syscalls: Syscalls, room_fd: int, journal_id: str) -> None:
             syscalls.link(room_fd, draft, room_fd, "owner")
         finally:
             syscalls.unlink(room_fd, draft)
+
+
+SWEPT_MAX = 20
+"""So many attempts are looked at before each write, oldest first. A process that dies leaves one at most."""
+
+
+class Remains(Enum):
+    """What the journal says of an attempt whose writer is gone, where nothing of it is to be tidied."""
+
+    NEEDED = "needed"
+    """It is not over: what is there may be its only proof."""
+    UNSENT = "unsent"
+    """It has no intent, so nothing was sent."""
+    OVER = "over"
+    """It is over, and left nothing of its own."""
+
+
+Past = Callable[[str, str], Remains | Attempt]
+"""Given an operation's id and a key, what became of that attempt: itself, where what it left may be tidied."""
+
+
+def announce(syscalls: Syscalls, room: Room, attempt: Attempt) -> int:
+    """Say that this process is at work on `attempt`: until the descriptor is closed, which its death does too.
+
+    The name appears with the lock on it, so that nobody finds it free. Raises OSError.
+    """
+    draft = f"{secrets.token_hex(8)}.draft"
+    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=room.writers)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        syscalls.rename(room.writers, draft, room.writers, _name(attempt))
+    except BaseException:
+        os.close(fd)
+        with suppress(OSError):
+            os.unlink(draft, dir_fd=room.writers)
+        raise
+    return fd
+
+
+def withdraw(syscalls: Syscalls, room: Room, attempt: Attempt) -> None:
+    """Forget that anybody was at work on `attempt`: nothing of it is left."""
+    with suppress(OSError):
+        syscalls.unlink(room.writers, _name(attempt))
+
+
+def sweep(syscalls: Syscalls, room: Room, past: Past, tidy: Callable[[Attempt], None]) -> None:
+    """Remove what attempts left whose process is gone. What can't be removed now stays for the next one."""
+    with suppress(OSError):
+        for name in sorted(syscalls.names(room.writers))[:SWEPT_MAX]:
+            key, _, operation_id = name.partition(".")
+            with suppress(OSError, AmendsError), _alone(room, name) as is_alone:
+                if not is_alone or operation_id == "draft":
+                    continue
+                remains = past(operation_id, key)
+                if remains is Remains.NEEDED:
+                    continue
+                if remains is Remains.UNSENT:
+                    drop_prepared(syscalls, room, key)
+                elif isinstance(remains, Attempt):
+                    tidy(remains)
+                syscalls.unlink(room.writers, name)
+
+
+def _name(attempt: Attempt) -> str:
+    return f"{attempt.key}.{attempt.operation_id}"
+
+
+@contextmanager
+def _alone(room: Room, name: str) -> Iterator[bool]:
+    """Take the lock of a writer, if it is free."""
+    with opened(fd := os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=room.writers)):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def drop_prepared(syscalls: Syscalls, room: Room, key: str) -> None:
+    """Remove what an attempt without an intent prepared; nothing of it was ever anybody else's. Raises OSError."""
+    for name in syscalls.names(room.stage):
+        if name == key or name.startswith(f"probe.{key}."):
+            _drop_staged(syscalls, room.stage, name)
+    drop_ready(syscalls, room.archive, key)
+
+
+def _drop_staged(syscalls: Syscalls, folder_fd: int, name: str) -> None:
+    """Remove a staged file, or the folders that it was staged in. They are few and deep, and hold nothing else."""
+    if not stat.S_ISDIR(syscalls.stat(folder_fd, name).st_mode):
+        syscalls.unlink(folder_fd, name)
+        return
+    with opened(fd := descend(folder_fd, (name,))):
+        for below in syscalls.names(fd):
+            _drop_staged(syscalls, fd, below)
+    syscalls.rmdir(folder_fd, name)
+
+
+def drop_ready(syscalls: Syscalls, archive: int, key: str) -> None:
+    """Remove an empty place that an attempt without an intent made. Raises OSError where it is not empty."""
+    try:
+        outer = descend(archive, (key,))
+    except FileNotFoundError:
+        return
+    with opened(outer):
+        with suppress(FileNotFoundError):
+            syscalls.rmdir(outer, KEPT)
+        with suppress(FileNotFoundError):
+            syscalls.unlink(outer, LISTED)
+    syscalls.rmdir(archive, key)

@@ -8,6 +8,7 @@ it leads to.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -26,6 +27,9 @@ TREE_ENTRIES_MAX = 10_000
 
 TREE_DEPTH_MAX = 100
 """Each level keeps a folder open while it is read; a process may have some 1024 files open."""
+
+_END = b"\0\0"
+"""What ends a row of a listing; no name, mode, digest or aim of a link is empty or holds a NUL."""
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -123,69 +127,103 @@ def _read(fd: int, at_ms: int | None) -> Snapshot:
     return Snapshot(unreadable(f"it changed during each of {READS_MAX} reads", at_ms), os.fstat(fd))
 
 
-class _UnreadableError(Exception):
-    """A tree can't be taken, and why."""
+class UnreadableError(Exception):
+    """A tree, or an entry in it, can't be taken, and why."""
 
 
 class _TornError(Exception):
     """A folder changed while it was read."""
 
 
-def _read_tree(syscalls: Syscalls, fd: int, at_ms: int | None) -> Snapshot:
-    """Read a whole folder, again if it changed meanwhile."""
+def listing(syscalls: Syscalls, fd: int) -> bytes:
+    """Write down all that is in an open folder, in the one form whose digest is `tree`. Raises UnreadableError."""
     for _ in range(READS_MAX):
-        before = os.fstat(fd)
         rows: dict[bytes, bytes] = {}
         try:
             _walk(syscalls, fd, b"", rows, depth=0)
-        except _UnreadableError as error:
-            return Snapshot(unreadable(str(error), at_ms), before)
         except (_TornError, FileNotFoundError):
             continue
-        whole = b"".join(path + b"\0" + rows[path] for path in sorted(rows))
-        tree = f"sha256:{hashlib.sha256(whole).hexdigest()}"
-        fields = {"tree": tree, "entries": len(rows) - 1}
-        seen = Observation(Presence.PRESENT, version=tree, fields=fields, at_ms=at_ms)
-        return Snapshot(seen, before)
-    return Snapshot(unreadable(f"it changed during each of {READS_MAX} reads", at_ms), os.fstat(fd))
+        return b"".join(path + b"\0" + rows[path] for path in sorted(rows))
+    raise UnreadableError(f"it changed during each of {READS_MAX} reads")
+
+
+def tree_digest(whole: bytes) -> str:
+    """Give the field `tree` of a listing."""
+    return f"sha256:{hashlib.sha256(whole).hexdigest()}"
+
+
+def rows_in(whole: bytes) -> dict[bytes, bytes]:
+    """Take a listing apart again: what is at each path, the folder itself at the empty one."""
+    records = (record.partition(b"\0") for record in whole.split(_END)[:-1])
+    return {path: row + _END for path, _, row in records}
+
+
+def row_of(syscalls: Syscalls, fd: int, name: str) -> bytes:
+    """Give what a listing says of an entry that is no folder. Raises UnreadableError, FileNotFoundError, OSError."""
+    entry = syscalls.stat(fd, name)
+    if stat.S_ISREG(entry.st_mode):
+        seen = take(syscalls, fd, name, takes_folders=False).seen
+        if seen.presence is Presence.ABSENT:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        if seen.presence is Presence.UNREADABLE:
+            raise UnreadableError(f"can't be read: {seen.detail}")
+        return file_row(seen.fields["mode"], seen.fields["content"])
+    if stat.S_ISLNK(entry.st_mode):
+        return _row("link", os.readlink(name, dir_fd=fd))
+    return _row(kind_of(entry.st_mode), octal(entry.st_mode), str(entry.st_rdev))
+
+
+def _read_tree(syscalls: Syscalls, fd: int, at_ms: int | None) -> Snapshot:
+    before = os.fstat(fd)
+    try:
+        whole = listing(syscalls, fd)
+    except UnreadableError as error:
+        return Snapshot(unreadable(str(error), at_ms), before)
+    tree = tree_digest(whole)
+    fields = {"tree": tree, "entries": len(rows_in(whole)) - 1}
+    return Snapshot(Observation(Presence.PRESENT, version=tree, fields=fields, at_ms=at_ms), before)
 
 
 def _walk(syscalls: Syscalls, fd: int, path: bytes, rows: dict[bytes, bytes], *, depth: int) -> None:
     """Note an open folder, and all below it, in `rows`: by its path, what it is, in words that end in NUL."""
     told = os.fsdecode(path) or "it"
     if depth > TREE_DEPTH_MAX:
-        raise _UnreadableError(f"it is more than {TREE_DEPTH_MAX} folders deep")
+        raise UnreadableError(f"it is more than {TREE_DEPTH_MAX} folders deep")
     before = os.fstat(fd)
     rows[path] = _row("folder", octal(before.st_mode))
     for name in syscalls.names(fd):
         below = path + b"/" + os.fsencode(name) if path else os.fsencode(name)
         if len(rows) > TREE_ENTRIES_MAX:
-            raise _UnreadableError(f"it holds more than {TREE_ENTRIES_MAX} entries")
+            raise UnreadableError(f"it holds more than {TREE_ENTRIES_MAX} entries")
         if fold(name) == ROOM:
-            raise _UnreadableError(f"{told} holds {name}, where Amends keeps what it needs for undo")
+            raise UnreadableError(f"{told} holds {name}, where Amends keeps what it needs for undo")
         entry = syscalls.stat(fd, name)
         if entry.st_dev != before.st_dev:
-            raise _UnreadableError(f"{os.fsdecode(below)} is on another filesystem")
+            raise UnreadableError(f"{os.fsdecode(below)} is on another filesystem")
         if stat.S_ISDIR(entry.st_mode):
             deeper = descend(fd, (name,))
             try:
                 _walk(syscalls, deeper, below, rows, depth=depth + 1)
             finally:
                 os.close(deeper)
-        elif stat.S_ISREG(entry.st_mode):
-            seen = take(syscalls, fd, name, takes_folders=False).seen
-            if seen.presence is Presence.ABSENT:
-                raise _TornError
-            if seen.presence is Presence.UNREADABLE:
-                raise _UnreadableError(f"{os.fsdecode(below)} can't be read: {seen.detail}")
-            rows[below] = _row("file", seen.fields["mode"], seen.fields["content"])
-        elif stat.S_ISLNK(entry.st_mode):
-            rows[below] = _row("link", os.readlink(name, dir_fd=fd))
         else:
-            rows[below] = _row(kind_of(entry.st_mode), octal(entry.st_mode), str(entry.st_rdev))
+            try:
+                rows[below] = row_of(syscalls, fd, name)
+            except UnreadableError as error:
+                raise UnreadableError(f"{os.fsdecode(below)} {error}") from error
     if not is_unchanged(before, os.fstat(fd)):
         raise _TornError
 
 
+def file_row(mode: str, content: str) -> bytes:
+    """Give what a listing says of a file."""
+    return _row("file", mode, content)
+
+
+def is_folder_row(row: bytes) -> bool:
+    """Say whether a row is that of a folder."""
+    return row.startswith(b"folder\0")
+
+
 def _row(*what: str) -> bytes:
-    return b"".join(os.fsencode(part) + b"\0" for part in what) + b"\0"
+    return b"\0".join(map(os.fsencode, what)) + _END

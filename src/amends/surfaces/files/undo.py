@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 
 from amends.contract.operation import Observation, OperationKind, Presence
 from amends.contract.proposal import WriteProposal
@@ -17,12 +18,10 @@ from amends.ports import Attempt, Blobs, Plan
 from amends.surfaces.files import move
 from amends.surfaces.files.content import Content, put
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.landing import KEPT
-from amends.surfaces.files.means import Way
+from amends.surfaces.files.landing import Notes
 from amends.surfaces.files.planning import away_plan, check_readable, write_plan
 from amends.surfaces.files.room import check_owner
 from amends.surfaces.files.root import Root
-from amends.surfaces.files.site import Notes
 from amends.surfaces.files.syscall import why
 
 
@@ -30,13 +29,14 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
     """Plan the write that brings back `proposal.restores`."""
     target = proposal.target
     if proposal.kind in move.KINDS:
-        return move.plan_back(root, proposal)
+        return move.plan_back(root, proposal, blobs)
     parts = root.parts(target)
     check_owner(root.path, parts, journal_id=root.journal_id)
     notes = Notes.from_json(reversed_attempt.prepared)
     shown = proposal.expects if proposal.expects is not None else root.take(parts).seen
     check_readable(target, shown)
     if proposal.kind is OperationKind.ARCHIVE:
+        _check_in_place(root, target, parts, notes)
         made = root.target((*notes.folder, notes.entry))
         warning = f"Only the file is archived; the folder {made}, which was made for it, stays."
         return away_plan(root, proposal.kind, target, shown, warnings=(warning,) if notes.inside else ())
@@ -44,7 +44,7 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
         raise RecoveryError(f"files can't undo by {proposal.kind}")
     if proposal.restores.presence is not Presence.PRESENT:
         raise RecoveryError(f"what was at {target} before is not known, so it can't be brought back")
-    place = kept_place(reversed_attempt.key, notes)
+    place = notes.kept_place(reversed_attempt.key)
     if "tree" in proposal.restores.fields:
         return _tree_restored(root, place, target, proposal.restores, shown)
     if "tree" in shown.fields:
@@ -64,15 +64,14 @@ def plan_undo(root: Root, proposal: WriteProposal, reversed_attempt: Attempt, bl
     )
 
 
-def kept_place(key: str, notes: Notes) -> list[str]:
-    """Say where in `.amends` the bytes are that the attempt displaced, archived or has under way."""
-    match notes.way:
-        case Way.ARCHIVE:
-            return ["archive", key, KEPT, notes.entry]
-        case Way.RESPELL:
-            return ["stage", key]
-        case _:
-            return ["archive", key]
+def _check_in_place(root: Root, target: str, parts: Sequence[str], notes: Notes) -> None:
+    """Refuse to take back a file that has another name in its folder by now. One that left the folder is not sought."""
+    if root.take(parts).seen.presence is Presence.ABSENT and (name := root.name_of(parts[:-1], notes.file)) is not None:
+        now = root.target((*parts[:-1], name))
+        raise RecoveryError(
+            f"{target} is no longer where the write left it: that file is at {now} now",
+            hint=f"to take it back all the same, archive {now}",
+        )
 
 
 def _tree_restored(root: Root, place: list[str], target: str, was: Observation, shown: Observation) -> Plan:
