@@ -174,15 +174,15 @@ def _moved_at(site: Site, parts: Sequence[str]) -> os.stat_result | None:
 
 
 def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
-    """It landed: said only when that is durable."""
+    """It landed: said only when that is durable. The target first: what was displaced proves that it landed."""
     try:
-        for fd in (archive, site.room.archive, site.room.stage):
-            site.syscalls.fsync(fd)
         with (
             suppress(FileNotFoundError, NotADirectoryError),
             opened(folder := descend(site.room.root, site.notes.folder)),
         ):
             site.syscalls.fsync(folder)
+        for fd in (archive, site.room.archive, site.room.stage):
+            site.syscalls.fsync(fd)
     except OSError as error:
         return site.unproven(f"it landed, but may not survive a power cut: {why(error)}", is_quiescent=True)
     return Answer(Evidence.RECEIPT, note=note)

@@ -82,6 +82,7 @@ def _appear_by_link(site: Site, folder: int) -> Answer:
     stage, name = site.room.stage, sending(site.key)
     try:
         site.syscalls.rename(stage, site.key, stage, name)
+        site.syscalls.fsync(stage)  # or the old name might come back beside the target, and look like never sent
     except OSError as error:
         return never_sent(SET_ASIDE if isinstance(error, FileNotFoundError) else why(error))
     try:
@@ -94,7 +95,7 @@ def _appear_by_link(site: Site, folder: int) -> Answer:
             site.syscalls.unlink(stage, name)
     except OSError as error:
         return site.unproven(why(error), is_quiescent=False)
-    return answer
+    return answer if answer.evidence is not Evidence.ACKNOWLEDGED else _durable(site, stage)
 
 
 def _exchange(site: Site, folder: int) -> Answer:
