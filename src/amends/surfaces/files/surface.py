@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from amends.contract.operation import Observation
 from amends.contract.outcome import Evidence
 from amends.contract.proposal import WriteProposal
+from amends.errors import TargetError
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
 from amends.surfaces.files import fence, landing, move, planning, preparation, preview, undo
 from amends.surfaces.files.content import Progress
 from amends.surfaces.files.identity import ROOM
 from amends.surfaces.files.means import Way
-from amends.surfaces.files.room import open_room, open_root, opened
+from amends.surfaces.files.room import check_owner, open_room, open_root, opened
 from amends.surfaces.files.root import Root
 from amends.surfaces.files.site import Notes, Site, never_sent
 from amends.surfaces.files.syscall import Syscalls, why
@@ -48,6 +50,11 @@ class Files:
     def name(self) -> str:
         """The name in the settings."""
         return self._root.surface
+
+    def check_owner(self) -> None:
+        """Raise OwnershipError if the folder belongs to another journal. A folder that is not there is nobody's."""
+        with suppress(TargetError):
+            check_owner(self._root.path, (), journal_id=self._root.journal_id)
 
     def plan(self, request: WriteRequest, blobs: Blobs) -> Plan:
         """Identify the target, read it, and keep the payload's bytes in `blobs`. Changes nothing."""
