@@ -16,9 +16,7 @@ REQUIREMENTS: dict[str, Requirement] = {
         "With any bytes of the journal's files flipped, cut off or zeroed, no verb shows an outcome that was not"
         " recorded, and none breaks off without a sentence.",
     ),
-    "fuzz:journal:bites": Requirement(
-        SOURCE, "A journal that does not check its records is caught by these damages."
-    ),
+    "fuzz:journal:bites": Requirement(SOURCE, "A journal that does not check its records is caught by these damages."),
     "fuzz:verbs:history": Requirement(
         SOURCE,
         "Whatever verbs are used in whatever order, with foreign edits between, no bytes are lost, screen and log"
