@@ -63,6 +63,8 @@ class SqliteJournal:
                     self._owner.close()
                     raise
             self._database: apsw.Connection | None = database
+        except UnicodeDecodeError as error:
+            raise damaged(self._path, f"a text in it is none: {error}") from error
         except (apsw.Error, OSError) as error:
             raise unusable(self._path, error) from error
         _LIVE.add(self)
@@ -337,6 +339,8 @@ class SqliteJournal:
             self._refuse_strangers()
             try:
                 yield
+            except UnicodeDecodeError as error:  # SQLite hands on any bytes as text
+                raise damaged(self._path, f"a text in it is none: {error}") from error
             except (apsw.Error, OSError) as error:
                 raise unusable(self._path, error) from error
 
