@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.fuzz.command import command, examples, new_folder, tree
 from tests.proof import record
 
-TEXT, STRUCTURE, SETTINGS = 60, 60, 40
+TEXT, STRUCTURE, SETTINGS = 40, 40, 30
 """Examples in the quick share."""
 
 PIECES = (

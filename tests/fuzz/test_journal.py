@@ -26,10 +26,9 @@ from tests.crash.process import fork
 from tests.fuzz.command import Ran, command, examples, new_folder, tree
 from tests.proof import record
 
-DAMAGES = 40
+DAMAGES = 25
 """Examples in the quick share."""
 
-BITE_EXAMPLES = 150
 FILES = ("journal.sqlite", "journal.sqlite-wal")
 OPERATOR = "operator (--yes)"
 
