@@ -23,7 +23,7 @@ from amends.errors import AmendsError, BudgetSpentError, ClaimHeldError, Conflic
 from amends.ports import Clock, Event, Ids, OpenSubject, Verification
 from amends.recovery import Aim, Spent
 
-from .blob import BlobFolder
+from .blob import BlobFolder, sync_folder
 from .chain import DamagedError, Row, Written, claims_text, genesis, link, replay, standing_from, written
 from .database import JOURNAL_FILE, SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL, ask, open_database, queries, set_synchronous
 from .owner import Owner, opening, sweep
@@ -51,7 +51,7 @@ class SqliteJournal:
         self._doubtful: list[tuple[Event, ...]] = []
         self._synchronous = SYNCHRONOUS_FULL
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(folder)
             with opening(folder / "owners"):
                 sweep(folder / "owners")
                 self._owner = Owner(folder / "owners", self._process_id)
@@ -353,6 +353,14 @@ class SqliteJournal:
         if self._database is not None:
             _LEFT_TO_PARENT.append(self._database)
             self._owner.leave_to_parent()
+
+
+def _make_folder(folder: Path) -> None:
+    """Make `folder` so that its name survives a power cut, as what is committed in it does."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in missing:
+        sync_folder(path.parent)
 
 
 def _in_forked_child() -> None:
