@@ -17,7 +17,7 @@ from amends.cli.fault import run
 from amends.cli.shape import Printed
 from tests.proof import FULL, share
 
-QUICK_EXAMPLES, FULL_EXAMPLES = 1, 20
+QUICK_EXAMPLES, FULL_EXAMPLES = 1, 8
 """What the examples of the quick share are multiplied with."""
 
 EXIT_CODES = frozenset(range(7))

@@ -149,6 +149,22 @@ SETTING = st.sampled_from(
 )
 
 
+PATH = st.sampled_from(
+    [
+        *('"notes"', '"gone"', '""', '"/"', '"."', '"../.."', '"amends.toml"', '"~"', '"~nobody-at-all/x"', "3", "[]"),
+        *('"a\\u0000b"', '"notes/../notes"', '"\\u202e"', '"j"', '"notes/j"', '"notes/.amends/j"', '"/proc/x"'),
+    ]
+)
+WHOLE = st.builds(
+    "[surfaces.{}]\ntype = {}\nroot = {}\n[policy]\nexpires = {}\n[journal]\nfolder = {}\n".format,
+    st.just("notes") | st.sampled_from(["a", "A", "a.b", '"a b"', "x" * 40]),
+    st.just('"files"') | st.sampled_from(['"tape"', "1"]),
+    PATH,
+    st.just('"15m"') | st.sampled_from(['"never"', '"0s"', '"999999d"', '"1000000d"', '"-1s"', "3"]),
+    st.just('"j"') | PATH,
+)
+
+
 @pytest.mark.proof
 @pytest.mark.requirement("fuzz:settings:text")
 def test_any_settings_work_or_are_said_to_be_wrong(tmp_path: Path) -> None:
@@ -156,7 +172,7 @@ def test_any_settings_work_or_are_said_to_be_wrong(tmp_path: Path) -> None:
     started, tried = time.monotonic(), 0
 
     @examples(SETTINGS)
-    @given(st.lists(SETTING | MIXED, max_size=8).map("\n".join) | st.binary(max_size=40))
+    @given(WHOLE | st.lists(SETTING | MIXED, max_size=8).map("\n".join) | st.binary(max_size=40))
     def use(content: str | bytes) -> None:
         nonlocal tried
         tried += 1

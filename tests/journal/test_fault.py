@@ -105,7 +105,7 @@ class Life:
             expected = told.get(name, [])
             assert found[: len(expected)] == expected, (at, name, found)
             more = found[len(expected) :]
-            allowed = ([], [Happened.APPLIED]) if expected else ([], [Happened.ABANDONED])
+            allowed: tuple[list[Happened], ...] = ([], [Happened.APPLIED if expected else Happened.ABANDONED])
             if not expected and found[:3] == [Happened.PROPOSED, Happened.CONFIRMED, Happened.INTENDED]:
                 more = more[3:]
             assert more in allowed, (at, name, found)
