@@ -243,8 +243,9 @@ EVERY_KIND: dict[str, Make] = {
     "rename": rename,
     "delete": delete,
 }
-EVERY_KIND |= {f"undo_{name}": undo_of(make) for name, make in EVERY_KIND.items() if name != "delete"}
-"""Each kind of write of files, of one file and of one folder, and the undo of each."""
+EVERY_KIND["document"] = document
+EVERY_KIND |= {f"undo_{name}": undo_of(make) for name, make in EVERY_KIND.items() if name not in ("delete", "document")}
+"""Each kind of write of files, of one file and of one folder, the undo of each, and a document of three writes."""
 
 
 def rival(place: Place, rng: random.Random, story: Story, name: str) -> Story | None:
