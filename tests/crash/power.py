@@ -1,6 +1,6 @@
 """What a disk may hold after the power was lost, made from a trace, and the folder made from that once more.
 
-What is assumed of the filesystem, which is what ext4, XFS and Btrfs keep, and no more than they keep:
+What is assumed of the filesystem, which by what their makers say ext4, XFS and Btrfs keep, and more:
 
 - A call survives whole or not at all: a rename is never half there.
 - A call on names is certain to survive once every folder in which it changed a name was synced after it. Until then it
