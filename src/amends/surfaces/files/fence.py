@@ -20,7 +20,7 @@ from contextlib import suppress
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.landing import KEPT, put_away, sending
+from amends.surfaces.files.landing import KEPT, drop_second_name, put_away, sending
 from amends.surfaces.files.means import Way
 from amends.surfaces.files.room import PRIVATE, descend, opened
 from amends.surfaces.files.site import SET_ASIDE, Site, never_sent
@@ -71,6 +71,8 @@ def _by_unsent(site: Site) -> Answer:
         if site.inode(stage, site.key) is not None:
             raise
     if site.inode(archive, unsent(site.key)) == site.notes.staged:
+        if site.notes.way is Way.REPLACE:
+            _drop_second_name(site)
         return never_sent(SET_ASIDE)
     if site.notes.way is Way.LINK:
         # A link that is under way in the kernel fails on a file without a name, so unlink and not rename.
@@ -209,10 +211,12 @@ def tidy(site: Site) -> None:
     for fd, name in ((stage, key), (stage, sending(key)), (archive, key), (archive, unsent(key))):
         drop(site.syscalls, fd, name, notes.inside, staged=notes.staged, file=notes.file)
     if notes.way is Way.REPLACE:
-        with suppress(OSError), opened(folder := descend(site.room.root, notes.folder)):
-            kept = site.inode(archive, key)
-            if kept is not None and kept == site.inode(folder, notes.entry):
-                site.syscalls.unlink(archive, key)
+        _drop_second_name(site)
+
+
+def _drop_second_name(site: Site) -> None:
+    with suppress(OSError), opened(folder := descend(site.room.root, site.notes.folder)):
+        drop_second_name(site, folder)
 
 
 def _throw_away(site: Site) -> None:

@@ -121,15 +121,32 @@ def _replace(site: Site, folder: int) -> Answer:
         if site.inode(folder, entry) != site.inode(archive, site.key):
             return never_sent("it was replaced in this moment")
         if site.displaced(archive, site.key) is not None:
+            drop_second_name(site, folder)
             return never_sent("it was changed in this moment")
         site.syscalls.fsync(archive)
     except OSError as error:
+        drop_second_name(site, folder)
         return never_sent(why(error))
     try:
         site.syscalls.rename(site.room.stage, site.key, folder, entry)
     except OSError as error:
-        return site.refused(error, is_staged=_is_staged(site, site.key))
+        answer = site.refused(error, is_staged=_is_staged(site, site.key))
+        if answer.evidence is not Evidence.UNPROVEN:
+            drop_second_name(site, folder)
+        return answer
     return _durable(site, folder, site.room.stage, note=site.displaced(archive, site.key))
+
+
+def drop_second_name(site: Site, folder: int) -> None:
+    """Take back the name that the target got in the archive, before its failure is recorded.
+
+    Nothing would take it back after a crash, and a file with two names is never replaced.
+    """
+    with suppress(OSError):
+        kept = site.inode(site.room.archive, site.key)
+        if kept is not None and kept == site.inode(folder, site.notes.entry):
+            site.syscalls.unlink(site.room.archive, site.key)
+            site.syscalls.fsync(site.room.archive)
 
 
 def _archive(site: Site, folder: int) -> Answer:
