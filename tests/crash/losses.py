@@ -179,13 +179,9 @@ def _judged(
 
 
 def _is_for_a_person(ours: list[dict[str, Any]], told: list[dict[str, Any]]) -> bool:
-    """Say whether only a person can go on.
-
-    Nothing proves how it ended; or it is a delete, which is not tried again by itself; or, without renameat2, a second
-    name that a crash left in the archive keeps the file from being replaced.
-    """
+    """Say whether only a person can go on: nothing proves it, or it is a delete, which is not tried again by itself."""
     return any(write["state"] == State.CLOSED for write in ours) or any(
-        words in str(each) for each in told for words in ("is BLOCKED", "has 2 names")
+        "BLOCKED" in each.get("refused", "") for each in told
     )
 
 
