@@ -51,6 +51,8 @@ REASONS = {
 """Reasons that make the worked sentences of the evidence table read as in life."""
 
 
+PROOF = ROOT / "docs" / "proof.json"
+PROOF_FIELDS = frozenset({"what", "tried", "violations", "seconds", "share", "date", "commit"})
 HELP_COLUMNS = 100
 ENUM_SHOWN_MAX = 8
 PLAIN: dict[Any, str] = {str: "text", int: "number", bool: "true, false", NoneType: "null", Any: "value"}
@@ -161,6 +163,23 @@ def stops() -> str:
     return "\n".join(["| stop | what is said | what to do first | and then |", "|---|---|---|---|", *rows])
 
 
+def proof() -> str:
+    """What the long tests tried at their last recorded run (see tests/proof.py)."""
+    kept: dict[str, dict[str, Any]] = json.loads(PROOF.read_text(encoding="utf-8"))
+    lines = ["| proof | tried | violations | seconds | when, and on which commit |", "|---|---|---|---|---|"]
+    for name, figures in kept.items():
+        more = [_more(word, value) for word, value in figures.items() if word not in PROOF_FIELDS]
+        tried = "; ".join([f"{figures['tried']:,} {figures['what']}", *more])
+        when = f"{figures['date']}, {figures['share']}, `{figures['commit']}`"
+        lines.append(f"| {name} | {tried} | {figures['violations']} | {figures['seconds']:,.0f} | {when} |")
+    return "\n".join(lines)
+
+
+def _more(word: str, value: Any) -> str:
+    told = ", ".join(f"{count:,} {what}" for what, count in value.items()) if isinstance(value, dict) else f"{value:,}"
+    return f"{word.replace('_', ' ')}: {told}"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "actions": actions,
     "evidence": evidence,
@@ -174,6 +193,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "settings-policy": partial(fields, PolicySettings, above="policy."),
     "settings-journal": partial(fields, JournalSettings, above="journal."),
     **{f"json-{name}": partial(fields, model) for name, model in SHAPES.items()},
+    "proof": proof,
     "stops": stops,
 }
 

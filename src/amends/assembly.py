@@ -34,7 +34,7 @@ class Amends:
     """
 
     def __init__(self, settings: Settings, *, progress: Progress | None = None, returning_tells: bool = True) -> None:
-        """Open the journal that `settings` name. Raises JournalError.
+        """Open the journal that `settings` name. Raises JournalError, and OwnershipError over another journal's folder.
 
         `returning_tells`: whoever called knows an outcome as soon as a method returns it. A door that still has to
         print it says False, and calls `told` when it has.
@@ -46,6 +46,12 @@ class Amends:
         self._returning_tells = returning_tells
         self._sent: list[str] = []
         surfaces = _open_surfaces(settings, self.journal.journal_id, clock, progress, past=self._past)
+        try:  # a journal that was lost and made anew knows nothing, and must not say that nothing waits
+            for surface in surfaces.values():
+                surface.check_owner()
+        except BaseException:
+            self.journal.close()
+            raise
         watched = {name: cast("Surface", _Watched(surface, self._sent)) for name, surface in surfaces.items()}
         self.world = World(self.journal, watched, clock, ids)
 
@@ -237,7 +243,7 @@ def _known_requests(settings: Settings, change: Change, folder: Path | None) -> 
 
 def _open_surfaces(
     settings: Settings, journal_id: str, clock: Clock, progress: Progress | None, *, past: Past | None = None
-) -> dict[str, Surface]:
+) -> dict[str, Files]:
     return {
         name: Files(name, settings.root_of(each), journal_id=journal_id, clock=clock, progress=progress, past=past)
         for name, each in settings.surfaces.items()

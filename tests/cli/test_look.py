@@ -78,7 +78,8 @@ def test_the_log_lists_the_newest_first(place: Place) -> None:
     assert "failed (never_sent) create notes:a.md" in out[0]
     assert len(place.run("log", "--limit", "1").out.splitlines()) == 1
     assert place.run("log", "--limit", "0").code == 2
-    pages, before = [], []
+    pages: list[str] = []
+    before: list[str] = []
     while page := place.json("log", "--limit", "1", *before, expect=0)["transactions"]:
         pages += [entry["transaction_id"] for entry in page]
         before = ["--before", pages[-1]]

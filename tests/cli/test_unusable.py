@@ -121,6 +121,21 @@ def test_a_folder_of_another_journal_is_left_alone(place: Place) -> None:
     is_unusable(place, "belongs to journal jn_", "use the settings that name journal jn_")
 
 
+@pytest.mark.requirement("cli:unusable:lost")
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "empty"])
+def test_a_journal_that_was_lost_does_not_say_that_nothing_waits(place: Place, spoil: Callable[[Path], object]) -> None:
+    """A lost journal is made anew and knows nothing; what it says of the folder would be wrong, not only little."""
+    place.applied(place.create("old.md", "old"))
+    place.proposed(place.create("new.md", "new"))
+    for path in (place.folder / ".amends" / "journal").glob("journal.sqlite-*"):
+        path.unlink()
+    spoil(place.folder / ".amends" / "journal" / "journal.sqlite")
+    for words in ((), ("log",), ("verify",), ("check", "--all")):
+        code, out, err = place.run(*words)
+        assert (code, out) == (5, "")
+        assert "belongs to journal jn_" in err
+
+
 @pytest.mark.requirement("cli:unusable:midway")
 def test_a_journal_that_fails_between_two_writes_hides_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 5 says that nothing was sent; after the first of two writes that would be a lie."""

@@ -30,13 +30,14 @@ class Record:
 
     `placed` counts the copies of each content that others than Amends put into the root. `allowed` says which contents
     may ever be seen under which path. `own` has the inode that the attempt with a given key staged (None: an archive
-    stages none), as the writer told it when it had.
+    stages none), as the writer told it when it had. `doomed` are the contents that a delete may remove for good.
     """
 
     labels: dict[str, str] = field(default_factory=dict)
     placed: Counter[str] = field(default_factory=Counter)
     allowed: dict[str, set[str]] = field(default_factory=dict)
     own: dict[str, int | None] = field(default_factory=dict)
+    doomed: set[str] = field(default_factory=set)
 
     def expect(self, path: str, content: bytes, label: str) -> str:
         """Note that `content` may come to `path`."""

@@ -48,6 +48,7 @@ def watch(amends: Amends, reach: Reach, *, clock: Clock | None = None) -> None:
             amends.settings.root_of(settings),
             journal_id=world.journal.journal_id,
             clock=clock or world.clock,
+            past=amends._past,
             syscalls=_seen_syscalls(reach),
         )
         for name, settings in amends.settings.surfaces.items()

@@ -5,7 +5,7 @@ would. It can be asked for again: what it leads to must be the same, once, whate
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,9 @@ OPERATOR = "operator (--yes)"
 UPLOAD_BYTES_MAX = 3 << 20
 TEXT_BYTES_MAX = 40_000
 REPEATS_MAX = 4
+
+Make = Callable[[Place, random.Random, str], "Story"]
+"""make(place, rng, name): prepare the place for a story, and give it."""
 
 
 @dataclass(frozen=True)
@@ -141,21 +144,90 @@ def document(place: Place, rng: random.Random, name: str) -> Story:
 
 def undo(place: Place, rng: random.Random, name: str) -> Story:
     """The reversal of a write that was applied in peace."""
-    kind = rng.choice((create, edit, archive, upload))
-    first = kind(place, rng, name)
-    (path,) = first.ends
-    file = place.root / path
-    before = digest_of(file.read_bytes()) if file.exists() else None
-
-    def carry_out(_: object) -> str:
-        with Amends.open(place.folder) as amends:
-            (life,) = first.ask(amends, place).lives
-            return life.operation_id
-
-    return Story("undo", {path: before}, reverses=asked(carry_out))
+    return undo_of(rng.choice((create, edit, archive, upload)))(place, rng, name)
 
 
-KINDS: dict[str, Callable[[Place, random.Random, str], Story]] = {
+def undo_of(kind: Make) -> Make:
+    """The reversal of a write of that kind."""
+
+    def make(place: Place, rng: random.Random, name: str) -> Story:
+        first = kind(place, rng, name)
+        before = shown(place, first.ends)
+
+        def carry_out(_: object) -> str:
+            with Amends.open(place.folder) as amends:
+                (life,) = first.ask(amends, place).lives
+                return life.operation_id
+
+        return Story("undo", before, reverses=asked(carry_out))
+
+    return make
+
+
+def shown(place: Place, paths: Iterable[str]) -> dict[str, str | None]:
+    """Give what is at each path now, by its digest; None: nothing."""
+    files = {path: place.root / path for path in paths}
+    return {path: digest_of(file.read_bytes()) if file.exists() else None for path, file in files.items()}
+
+
+def _tree(place: Place, rng: random.Random, name: str, *, to: str | None = None) -> dict[str, str | None]:
+    """Put a folder with two files there; give what must be at each path when it is gone, or is at `to`."""
+    ends: dict[str, str | None] = {}
+    for below in ("one.md", "deeper/two.md"):
+        content = place.content(rng, f"{name} {below}")
+        place.put(f"{name}/{below}", content, f"{name} {below}")
+        ends[f"{name}/{below}"] = None
+        if to is not None:
+            ends[f"{to}/{below}"] = place.record.expect(f"{to}/{below}", content, f"{name} {below}")
+    return ends
+
+
+def archive_tree(place: Place, rng: random.Random, name: str) -> Story:
+    """A whole folder that is to go."""
+    return Story("archive_tree", _tree(place, rng, name), {"write": [{"archive": f"notes:{name}"}]})
+
+
+def move_tree(place: Place, rng: random.Random, name: str) -> Story:
+    """A whole folder that is to be elsewhere."""
+    (place.root / f"{name}-into").mkdir()
+    ends = _tree(place, rng, name, to=f"{name}-into/{name}")
+    return Story("move_tree", ends, {"write": [{"move": f"notes:{name}", "to": f"notes:{name}-into/{name}"}]})
+
+
+def _renamed(place: Place, rng: random.Random, name: str, verb: str, to: str) -> Story:
+    content = place.content(rng, name)
+    digest = place.put(f"{name}.md", content, name)
+    place.record.expect(to, content, name)
+    ends = {f"{name}.md": None, to: digest}
+    return Story(verb, ends, {"write": [{verb: f"notes:{name}.md", "to": f"notes:{to}"}]})
+
+
+def move(place: Place, rng: random.Random, name: str) -> Story:
+    """A file that is to be in another folder."""
+    (place.root / f"{name}-into").mkdir()
+    return _renamed(place, rng, name, "move", f"{name}-into/{name}.md")
+
+
+def rename(place: Place, rng: random.Random, name: str) -> Story:
+    """A file that is to have another name."""
+    return _renamed(place, rng, name, "rename", f"{name}-renamed.md")
+
+
+def delete(place: Place, rng: random.Random, name: str) -> Story:
+    """A file that nobody wants back."""
+    path = f"{name}.md"
+    place.record.doomed.add(place.put(path, place.content(rng, f"{name} before"), f"{name} before"))
+    return Story("delete", {path: None}, {"write": [{"delete": f"notes:{path}"}]})
+
+
+def delete_tree(place: Place, rng: random.Random, name: str) -> Story:
+    """A whole folder that nobody wants back."""
+    ends = _tree(place, rng, name)
+    place.record.doomed |= {digest for path, digest in shown(place, ends).items() if digest is not None}
+    return Story("delete_tree", ends, {"write": [{"delete": f"notes:{name}"}]})
+
+
+KINDS: dict[str, Make] = {
     "create": create,
     "create_deep": create_deep,
     "edit": edit,
@@ -164,6 +236,25 @@ KINDS: dict[str, Callable[[Place, random.Random, str], Story]] = {
     "document": document,
     "undo": undo,
 }
+"""What writers are killed in at random."""
+
+EVERY_KIND: dict[str, Make] = {
+    "create": create,
+    "create_deep": create_deep,
+    "edit": edit,
+    "archive": archive,
+    "archive_tree": archive_tree,
+    "upload": upload,
+    "move": move,
+    "move_tree": move_tree,
+    "rename": rename,
+    "delete": delete,
+    "delete_tree": delete_tree,
+}
+EVERY_KIND["document"] = document
+NO_UNDO = frozenset({"delete", "delete_tree", "document"})
+EVERY_KIND |= {f"undo_{name}": undo_of(make) for name, make in EVERY_KIND.items() if name not in NO_UNDO}
+"""Each kind of write of files, of one file and of one folder, the undo of each, and a document of three writes."""
 
 
 def rival(place: Place, rng: random.Random, story: Story, name: str) -> Story | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.campaign import BETWEEN, Campaign
+from tests.proof import record, share
 
 KILLS_IN_EVERY_RUN = 30
 KILLS = {"quick": 300, "full": 1_000}
@@ -47,11 +48,21 @@ def test_writers_killed_at_random_moments_leave_nothing_but_the_truth(folder: Pa
 @pytest.mark.requirement("crash:kill:truth", "crash:kill:whole")
 def test_hundreds_of_killed_writers_leave_nothing_but_the_truth(folder: Path) -> None:
     """Rare moments are found by many kills only; twenty of them hit the whole command, as a user starts it."""
-    kills = KILLS[os.environ.get("AMENDS_PROOF", "quick")]
+    started, kills = time.monotonic(), KILLS[share()]
     campaign = Campaign(folder, seed=seed())
     campaign.kill_whole(WHOLE)
     campaign.kill(kills)
     assert campaign.tally.kills >= kills
     assert campaign.tally.spawned >= WHOLE
     check_share(campaign)
+    tally = campaign.tally
+    record(
+        "writers killed",
+        tried=tally.kills,
+        what="kills of a writer of real files, and a look at all of it",
+        seconds=time.monotonic() - started,
+        whole_processes=tally.spawned,
+        between_intent_and_outcome=tally.phases[BETWEEN],
+        ended=dict(sorted(tally.outcomes.items())),
+    )
     folder.rmdir()

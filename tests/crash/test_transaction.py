@@ -5,10 +5,11 @@ journal knows nothing of, and the count is held against the budget: of one write
 transaction two recoveries, whatever was killed in between.
 """
 
-import os
 import random
 import shutil
 import tempfile
+import time
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.crash.judge import settle_all
 from tests.crash.points import Fuse, watch
 from tests.crash.process import asked, fork
 from tests.crash.test_killed import seed
+from tests.proof import record, share
 from tests.transaction.office import OPERATOR, REFUSAL, Office, create, edit
 
 KILLS_IN_EVERY_RUN = 12
@@ -122,17 +124,20 @@ def verify(office: Office, state: str | None, spent: int, states: list[Any], fau
             assert there[target.partition(":")[2]], f"{target} is {write_state}, and not there"
 
 
-def campaign(kills: int) -> None:
+def campaign(kills: int) -> dict[str, int]:
+    """Kill so many processes; give how many transactions there were, by how they ended."""
     rng = random.Random(number := seed())
-    done, ended = 0, list[str]()
+    done, ended = 0, Counter[str]()
     while done < kills:
         folder = Path(tempfile.mkdtemp(prefix="amends-crash-tx-"))
         office = Office(folder / "office")
         office.put("a.md", "old\n")
         killed, state = play(office, rng)
-        done, ended = done + killed, [*ended, state]
+        done += killed
+        ended[state] += 1
         shutil.rmtree(folder)
-    print(f"{done} kills, {len(ended)} transactions, seed {number}:", {each: ended.count(each) for each in set(ended)})
+    print(f"{done} kills, {ended.total()} transactions, seed {number}:", dict(ended))
+    return dict(sorted(ended.items()))
 
 
 @pytest.mark.requirement("crash:transaction:budget")
@@ -145,4 +150,13 @@ def test_kills_inside_transactions_refresh_no_budget() -> None:
 @pytest.mark.requirement("crash:transaction:budget")
 def test_hundreds_of_kills_inside_transactions_refresh_no_budget() -> None:
     """The moments between a recovery's record, its intent and its sending are short; many kills find them."""
-    campaign(KILLS[os.environ.get("AMENDS_PROOF", "quick")])
+    started, kills = time.monotonic(), KILLS[share()]
+    ended = campaign(kills)
+    record(
+        "transactions killed",
+        tried=kills,
+        what="kills inside transactions and their recoveries",
+        seconds=time.monotonic() - started,
+        transactions=sum(ended.values()),
+        ended=ended,
+    )

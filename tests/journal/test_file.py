@@ -64,6 +64,21 @@ def test_a_commit_is_synced_unless_it_may_be_lost(open_journal: OpenJournal) -> 
 
 
 @pytest.mark.requirement("journal:commit:durable")
+def test_the_names_of_new_folders_are_synced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A synced record in a folder whose own name a power cut takes away is lost with it."""
+    synced, fsync = [], os.fsync
+
+    def seen(fd: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{fd}"))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", seen)
+    folder = tmp_path / "office" / ".amends" / "journal"
+    SqliteJournal(folder, clock=FakeClock(), ids=FakeIds()).close()
+    assert {str(path) for path in (tmp_path, tmp_path / "office", folder.parent)} <= set(synced)
+
+
+@pytest.mark.requirement("journal:commit:durable")
 def test_a_level_that_did_not_take_is_an_error(open_journal: OpenJournal) -> None:
     """SQLite takes another level for one that it doesn't know, without a word."""
     journal = open_journal()

@@ -62,8 +62,8 @@ class BlobFolder:
             if not self._is_good(place) or not _is_kept_anew(place):
                 place.parent.mkdir(mode=0o700, exist_ok=True)
                 unfinished.rename(place)
-            _sync_folder(place.parent)
-            _sync_folder(self._folder)
+            sync_folder(place.parent)
+            sync_folder(self._folder)
         except OSError as error:
             raise unusable(self._folder, error) from error
         finally:
@@ -156,7 +156,8 @@ def _is_kept_anew(place: Path) -> bool:
     return True
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

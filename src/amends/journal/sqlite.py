@@ -26,7 +26,7 @@ from amends.errors import AmendsError, BudgetSpentError, ClaimHeldError, Conflic
 from amends.ports import Clock, Event, Ids, OpenSubject, Verification
 from amends.recovery import Aim, Spent
 
-from .blob import DIGEST, BlobFolder
+from .blob import DIGEST, BlobFolder, sync_folder
 from .chain import DamagedError, Row, Written, claims_text, genesis, link, replay, standing_from, written
 from .database import JOURNAL_FILE, SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL, ask, open_database, queries, set_synchronous
 from .forgetting import forget
@@ -69,7 +69,7 @@ class SqliteJournal:
         self._waiting: deque[_Ticket] = deque()
         self._synchronous = SYNCHRONOUS_FULL
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(folder)
             with opening(folder / "owners"):
                 sweep(folder / "owners")
                 self._owner = Owner(folder / "owners", self._process_id)
@@ -81,6 +81,8 @@ class SqliteJournal:
                     self._owner.close()
                     raise
             self._database: apsw.Connection | None = database
+        except UnicodeDecodeError as error:
+            raise damaged(self._path, f"a text in it is none: {error}") from error
         except (apsw.Error, OSError) as error:
             raise unusable(self._path, error) from error
         _LIVE.add(self)
@@ -445,6 +447,8 @@ class SqliteJournal:
             self._refuse_strangers()
             try:
                 yield
+            except UnicodeDecodeError as error:  # SQLite hands on any bytes as text
+                raise damaged(self._path, f"a text in it is none: {error}") from error
             except (apsw.Error, OSError) as error:
                 raise unusable(self._path, error) from error
 
@@ -467,6 +471,14 @@ def _and_above(names: Iterable[str]) -> str:
     """Give `names` and what they are in, as JSON."""
     named = set(names)
     return canonical_json(sorted(named | {name[:at] for name in named for at, it in enumerate(name) if it == "/"}))
+
+
+def _make_folder(folder: Path) -> None:
+    """Make `folder` so that its name survives a power cut, as what is committed in it does."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in missing:
+        sync_folder(path.parent)
 
 
 def _in_forked_child() -> None:

@@ -14,6 +14,7 @@ from tests.spec.requirements import (
     document,
     files,
     fingerprint,
+    fuzz,
     house,
     journal,
     lifecycle,
@@ -44,6 +45,7 @@ AREAS: dict[str, dict[str, Requirement]] = {
         house,
         simulation,
         crash,
+        fuzz,
     )
 }
 

@@ -127,6 +127,9 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "Without usable settings: exit code 5, with the file, the reason and the next step.",
     ),
+    "cli:unusable:lost": Requirement(
+        SOURCE, "A journal that was lost and made anew is refused over a folder of the old one, by every command."
+    ),
     "cli:unusable:midway": Requirement(
         SOURCE,
         "A journal that fails after a write was sent never makes that write look unsent.",

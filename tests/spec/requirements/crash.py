@@ -41,4 +41,14 @@ REQUIREMENTS: dict[str, Requirement] = {
     "crash:transaction:budget": Requirement(
         SOURCE, "Kills inside transactions and recoveries refresh no budget, counted at the target, and end it truly."
     ),
+    "crash:power:truth": Requirement(
+        SOURCE,
+        "A power loss at any call of a write, with any part lost that was not synced, leaves the truth to be found.",
+    ),
+    "crash:power:killed": Requirement(
+        SOURCE, "The same holds for a writer that was killed, and for the process that settles what it left."
+    ),
+    "crash:power:bites": Requirement(
+        SOURCE, "A writer that leaves out any one sync that a write needs is caught by these power losses."
+    ),
 }

@@ -116,4 +116,11 @@ REQUIREMENTS: dict[str, Requirement] = {
     ),
     "journal:blob:memory": Requirement(SOURCE, "Keeping a large file takes no more memory than keeping a small one."),
     "journal:same:both": Requirement(SOURCE, "The journal in memory and the one on disk answer every history alike."),
+    "journal:fault:any": Requirement(
+        SOURCE,
+        "Whichever call that changes the journal's files fails, before or after it was done, nothing recorded is lost.",
+    ),
+    "journal:fault:power": Requirement(
+        SOURCE, "The same holds if the power is lost right after that failure, and what was in doubt is then abandoned."
+    ),
 }

@@ -19,7 +19,7 @@ from contextlib import suppress
 from amends.contract.outcome import Evidence
 from amends.ports import Answer
 from amends.surfaces.files.content import drop
-from amends.surfaces.files.landing import SET_ASIDE, Site, never_sent, put_away, sending
+from amends.surfaces.files.landing import SET_ASIDE, Site, drop_second_name, never_sent, put_away, sending
 from amends.surfaces.files.room import KEPT, PRIVATE, descend, opened
 from amends.surfaces.files.root import Way
 from amends.surfaces.files.syscall import why
@@ -66,6 +66,8 @@ def _by_unsent(site: Site) -> Answer:
         if site.inode(stage, site.key) is not None:
             raise
     if site.is_staged(archive, unsent(site.key)):
+        if site.notes.way is Way.REPLACE:
+            _drop_second_name(site)
         return never_sent(SET_ASIDE)
     if site.notes.way is Way.LINK:
         # A link that is under way in the kernel fails on a file without a name, so unlink and not rename.
@@ -169,15 +171,15 @@ def _moved_at(site: Site, parts: Sequence[str]) -> os.stat_result | None:
 
 
 def _receipt(site: Site, archive: int, *, note: str | None) -> Answer:
-    """It landed: said only when that is durable."""
+    """It landed: said only when that is durable. The target first: what was displaced proves that it landed."""
     try:
-        for fd in (archive, site.room.archive, site.room.stage):
-            site.syscalls.fsync(fd)
         with (
             suppress(FileNotFoundError, NotADirectoryError),
             opened(folder := descend(site.room.root, site.notes.folder)),
         ):
             site.syscalls.fsync(folder)
+        for fd in (archive, site.room.archive, site.room.stage):
+            site.syscalls.fsync(fd)
     except OSError as error:
         return site.unproven(f"it landed, but may not survive a power cut: {why(error)}", is_quiescent=True)
     return Answer(Evidence.RECEIPT, note=note, is_undoable=note is None)
@@ -201,7 +203,9 @@ def tidy(site: Site) -> None:
     for fd, name in ((stage, key), (stage, sending(key)), (archive, key), (archive, unsent(key))):
         drop(site.syscalls, fd, name, notes.inside, staged=notes.staged, file=notes.file)
     if notes.way is Way.REPLACE:
-        with suppress(OSError), opened(folder := descend(site.room.root, notes.folder)):
-            kept = site.inode(archive, key)
-            if kept is not None and kept == site.inode(folder, notes.entry):
-                site.syscalls.unlink(archive, key)
+        _drop_second_name(site)
+
+
+def _drop_second_name(site: Site) -> None:
+    with suppress(OSError), opened(folder := descend(site.room.root, site.notes.folder)):
+        drop_second_name(site, folder)

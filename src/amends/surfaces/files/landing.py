@@ -269,6 +269,7 @@ def _appear_by_link(site: Site, folder: int) -> Answer:
     stage, name = site.room.stage, sending(site.key)
     try:
         site.syscalls.rename(stage, site.key, stage, name)
+        site.syscalls.fsync(stage)  # or the old name might come back beside the target, and look like never sent
     except OSError as error:
         return never_sent(SET_ASIDE if isinstance(error, FileNotFoundError) else why(error))
     try:
@@ -281,7 +282,7 @@ def _appear_by_link(site: Site, folder: int) -> Answer:
             site.syscalls.unlink(stage, name)
     except OSError as error:
         return site.unproven(why(error), is_quiescent=False)
-    return answer
+    return answer if answer.evidence is not Evidence.ACKNOWLEDGED else _durable(site, stage)
 
 
 def _exchange(site: Site, folder: int) -> Answer:
@@ -307,15 +308,32 @@ def _replace(site: Site, folder: int) -> Answer:
         if site.inode(folder, entry) != site.inode(archive, site.key):
             return never_sent("it was replaced in this moment")
         if site.displaced(archive, site.key) is not None:
+            drop_second_name(site, folder)
             return never_sent("it was changed in this moment")
         site.syscalls.fsync(archive)
     except OSError as error:
+        drop_second_name(site, folder)
         return never_sent(why(error))
     try:
         site.syscalls.rename(site.room.stage, site.key, folder, entry)
     except OSError as error:
-        return site.refused(error, is_staged=_is_staged(site, site.key))
+        answer = site.refused(error, is_staged=_is_staged(site, site.key))
+        if answer.evidence is not Evidence.UNPROVEN:
+            drop_second_name(site, folder)
+        return answer
     return _durable(site, folder, site.room.stage, note=site.displaced(archive, site.key))
+
+
+def drop_second_name(site: Site, folder: int) -> None:
+    """Take back the name that the target got in the archive, before its failure is recorded.
+
+    Nothing would take it back after a crash, and a file with two names is never replaced.
+    """
+    with suppress(OSError):
+        kept = site.inode(site.room.archive, site.key)
+        if kept is not None and kept == site.inode(folder, site.notes.entry):
+            site.syscalls.unlink(site.room.archive, site.key)
+            site.syscalls.fsync(site.room.archive)
 
 
 def _archive(site: Site, folder: int) -> Answer:

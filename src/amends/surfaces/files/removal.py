@@ -189,15 +189,15 @@ def _bring_back(site: Site, outer: int, inner: int) -> Answer:
 
 def _remove(site: Site, outer: int, proof: Evidence) -> Answer:
     syscalls = site.syscalls
-    with suppress(FileExistsError):
-        syscalls.mkdir(outer, GONE, PRIVATE)
     try:
+        # It has left its place for good before the mark says so: a power cut could bring it back beside the mark.
+        for root, parts in ((site.room.root, site.notes.folder), (outer, (KEPT,))):
+            with suppress(FileNotFoundError, NotADirectoryError), opened(place := descend(root, parts)):
+                syscalls.fsync(place)
         syscalls.fsync(outer)
-        with (
-            suppress(FileNotFoundError, NotADirectoryError),
-            opened(folder := descend(site.room.root, site.notes.folder)),
-        ):
-            syscalls.fsync(folder)
+        with suppress(FileExistsError):
+            syscalls.mkdir(outer, GONE, PRIVATE)
+        syscalls.fsync(outer)
     except OSError as error:
         reason = f"it landed, but may not survive a power cut: {why(error)}; what is left of it is at {site.going}"
         return site.unproven(reason, is_quiescent=True)
@@ -207,9 +207,9 @@ def _remove(site: Site, outer: int, proof: Evidence) -> Answer:
         return site.partial(f"{'; '.join(left[:LEFT_TOLD_MAX])}{more}; what was not removed is at {site.going}")
     with suppress(FileNotFoundError):
         syscalls.rmdir(outer, KEPT)
+    syscalls.fsync(outer)  # the list stays until then: a power cut may bring entries back, and they are compared again
     with suppress(FileNotFoundError):
         syscalls.unlink(outer, LISTED)
-    syscalls.fsync(outer)
     return Answer(proof)
 
 

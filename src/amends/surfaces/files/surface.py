@@ -11,6 +11,7 @@ is durable and was read back, and it is kept, so that no half of this loses the 
 from __future__ import annotations
 
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,12 @@ from pathlib import Path
 from amends.contract.operation import Observation, Operation, OperationKind
 from amends.contract.outcome import Evidence, WriteOutcome, outcome_of
 from amends.contract.proposal import WriteProposal
+from amends.errors import TargetError
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
 from amends.surfaces.files import move, planning, undo
 from amends.surfaces.files.content import Progress
 from amends.surfaces.files.place import Place
-from amends.surfaces.files.room import Past
+from amends.surfaces.files.room import Past, check_owner
 from amends.surfaces.files.root import Root, Way
 from amends.surfaces.files.syscall import Syscalls
 
@@ -149,6 +151,11 @@ class Files:
     def name(self) -> str:
         """The name in the settings."""
         return self._root.surface
+
+    def check_owner(self) -> None:
+        """Raise OwnershipError if the folder belongs to another journal. A folder that is not there is nobody's."""
+        with suppress(TargetError):
+            check_owner(self._root.path, (), journal_id=self._root.journal_id)
 
     def plan(self, request: WriteRequest, blobs: Blobs) -> Plan:
         """Identify the target, read it, and keep the payload's bytes in `blobs`. Changes nothing."""
