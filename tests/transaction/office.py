@@ -149,11 +149,12 @@ class Office:
         """Send everything from now on."""
         self.fate = lambda _: None
 
-    def killed(self, act: Callable[[], object]) -> Report:
-        """Let a process do it that gets SIGKILL at its first send, before anything lands; give what it left."""
+    def killed(self, act: Callable[[], object], *, at: str = "") -> Report:
+        """Let a process do it that gets SIGKILL at its first send (about the file `at`), and give what it left."""
 
-        def kill(_: Attempt) -> Answer | None:
-            die()
+        def kill(attempt: Attempt) -> Answer | None:
+            if attempt.operation.target.endswith(f":{at}" if at else ""):
+                die()
             return None
 
         before, self.fate = self.fate, kill

@@ -5,7 +5,7 @@ import pytest
 from amends.cli.verdict import verdict
 from amends.contract.lifecycle import State
 from amends.errors import BlockedError, ProposalError, RecoveryError
-from tests.transaction.office import Office, create, edit, stop_of
+from tests.transaction.office import Office, create, edit, recoveries, stop_of
 
 
 def blocked(office: Office) -> str:
@@ -107,6 +107,20 @@ def test_a_transaction_is_undone_last_first_and_what_can_not_be_is_listed(office
     assert office.confirm(undo).state is State.COMPLETE
     assert office.sends[-2:] == ["c.md", "a.md"]
     assert [office.read(name) for name in ("a.md", "b.md", "c.md")] == ["old\n", None, None]
+
+
+@pytest.mark.requirement("transaction:repeat:goes_on")
+def test_the_same_document_again_finishes_what_a_kill_left(office: Office) -> None:
+    """Whoever asks again after a crash wants the rest, not a second account of what is done already."""
+    writes = (create("b.md", "b\n"), edit("a.md", "new\n"), create("c.md", "c\n"))
+    report = office.killed(lambda: office.ask(*writes), at="c.md")
+    assert [office.read(name) for name in ("a.md", "b.md", "c.md")] == ["new\n", "b\n", None]
+    assert office.check(report).state is State.OPEN
+    waiting = office.ask(*writes, by=None)
+    assert (waiting.transaction, waiting.is_joined, office.read("c.md")) == (report.transaction, True, None)
+    ended = office.ask(*writes)
+    assert (ended.transaction, ended.state) == (report.transaction, State.COMPLETE)
+    assert ([office.read(name) for name in ("a.md", "b.md", "c.md")], recoveries(ended)) == (["new\n", "b\n", "c\n"], 1)
 
 
 @pytest.mark.requirement("transaction:gate:frozen")

@@ -55,6 +55,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "transaction:blocked:acts_no_more": Requirement(
         SOURCE, "What is BLOCKED sends nothing any more, and refuses what overlaps, with the one command that helps."
     ),
+    "transaction:repeat:goes_on": Requirement(
+        SOURCE,
+        "The same document again has an unfinished transaction go on, within its budget; proposed, it sends nothing.",
+    ),
     "transaction:followup:once": Requirement(
         SOURCE, "What is BLOCKED is taken up once: an undo or a completed follow-up voids every other follow-up of it."
     ),
