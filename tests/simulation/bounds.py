@@ -236,7 +236,7 @@ def _named(case: Case, transaction: str, before: int) -> set[str]:
     found = {fact.target for fact in _gate(case, transaction)}
     for name, life in case.lives.items():
         if life.transaction == transaction and case.recorded[name][0].tick < before:
-            found.add(life.operation.target)
+            found |= {life.operation.target, life.operation.source or life.operation.target}
     return found
 
 
@@ -246,7 +246,11 @@ def _gate(case: Case, transaction: str) -> list[Fact]:
 
 def _opening(case: Case, transaction: str) -> Audit:
     planned = [case.lives[name] for name in case.recorded[transaction][0].event.data["operations"]]
-    return {life.operation.target: _plain(life.plan.shown) for life in planned}
+    seen = {life.operation.target: _plain(life.plan.shown) for life in planned}
+    for life in planned:
+        if life.operation.source is not None and life.plan.shown_source is not None:
+            seen[life.operation.source] = _plain(life.plan.shown_source)
+    return seen
 
 
 def _audit_before(case: Case, request: Request, *, since: int) -> Audit:
@@ -293,7 +297,8 @@ def _aims(operation: Operation) -> set[tuple[str, str]]:
     found = {
         (fact.target, WHOLE if is_whole or fact.value == ABSENT else fact.field) for fact in operation.postcondition
     }
-    return found | ({(operation.target, WHOLE)} if is_whole else set())
+    places = {operation.target, operation.source} - {None} if is_whole else set()
+    return found | {(place, WHOLE) for place in places if place is not None}
 
 
 def _overlap(one: Operation, other: Operation) -> bool:

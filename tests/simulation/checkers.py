@@ -30,7 +30,7 @@ from amends.recovery import confirmation_digest, fingerprint
 from tests.simulation.bounds import BOUNDS
 from tests.simulation.case import FOREVER, Case
 from tests.simulation.history import SENDING, Fields, Request, Told
-from tests.simulation.surface import KINDS
+from tests.simulation.surface import GUARANTEES, needs
 
 Found = Iterator[str]
 
@@ -148,20 +148,24 @@ def what_moved_is_not_sent(case: Case) -> Found:
     """10: what differs at confirm time from what was shown leaves no request; a fresh read comes before each."""
     for request in case.requests:
         shown = case.proposed[request.operation_id].plan.shown
-        if not request.attempt.before.same_as(shown):
+        shown_source = case.proposed[request.operation_id].plan.shown_source
+        is_same = request.attempt.before.same_as(shown)
+        if shown_source is not None and request.attempt.before_source is not None:
+            is_same = is_same and request.attempt.before_source.same_as(shown_source)
+        if not is_same:
             yield f"{request.operation_id} was sent, though its target was no longer as it was shown"
-        reads = [
-            read
-            for read in case.reads_by(request.task)
-            if read.target == request.attempt.operation.target and read.tick < request.tick
-        ]
-        same = [read for read in reads if read.seen.same_as(request.attempt.before)]
-        if not any(read.seen == request.attempt.before for read in reads):
-            yield f"{request.operation_id} was sent without a fresh read"
         intent = case.intents.get(request.operation_id)
-        is_compared = KINDS[case.kind].compare is Compare.ATOMIC
-        if not is_compared and intent is not None and not any(read.tick > intent.tick for read in same):
-            yield f"{request.operation_id} was sent without a second look under its claims"
+        is_compared = GUARANTEES[case.kind].compare is Compare.ATOMIC
+        attempt = request.attempt
+        for place, before in ((attempt.operation.target, attempt.before), (attempt.operation.source, attempt.before_source)):
+            if place is None or before is None:
+                continue
+            reads = [read for read in case.reads_by(request.task) if read.target == place and read.tick < request.tick]
+            if not any(read.seen == before for read in reads):
+                yield f"{request.operation_id} was sent without a fresh read of {place}"
+            same = [read for read in reads if read.seen.same_as(before)]
+            if not is_compared and intent is not None and not any(read.tick > intent.tick for read in same):
+                yield f"{request.operation_id} was sent without a second look at {place} under its claims"
 
 
 def what_is_sent_was_confirmed(case: Case) -> Found:
@@ -171,7 +175,7 @@ def what_is_sent_was_confirmed(case: Case) -> Found:
         attempt = request.attempt
         if (attempt.operation, attempt.payload) != (proposed.operation, proposed.plan.payload):
             yield f"{request.operation_id} was sent differently from what was proposed"
-        digest = confirmation_digest(attempt.operation, attempt.payload, proposed.plan.shown)
+        digest = confirmation_digest(attempt.operation, attempt.payload, proposed.plan.shown, proposed.plan.shown_source)
         confirmed = [e for e in case.history.of(request.operation_id) if e.happened is Happened.CONFIRMED]
         if [event.data["digest"] for event in confirmed] != [digest]:
             yield f"{request.operation_id} was sent without a confirmation of just that"
@@ -187,8 +191,8 @@ def claims_keep_others_out(case: Case) -> Found:
     for (_, over, one), (other_start, _, other) in combinations(sorted(spans, key=lambda span: span[:2]), 2):
         overlap = any(
             claim.overlaps(wanted)
-            for claim in _needs(case.lives[one.event.subject])
-            for wanted in _needs(case.lives[other.event.subject])
+            for claim in needs(case.lives[one.event.subject].operation)
+            for wanted in needs(case.lives[other.event.subject].operation)
         )
         if overlap and other_start < over:
             yield f"{other.event.subject} was sent while {one.event.subject} could still land on the same target"
@@ -201,8 +205,8 @@ def nobody_else_is_kept_out(case: Case) -> Found:
         reason = told.life.reason or ""
         if told.outcome is WriteOutcome.FAILED and "still holds" in reason:
             holder = next((name for name in claims if f"operation {name} " in reason), None)
-            target = Claim(told.life.operation.target, subtree=True)
-            if holder is None or not any(claim.overlaps(target) for claim in claims[holder]):
+            wanted = [Claim(claim.name, subtree=True) for claim in needs(told.life.operation)]
+            if holder is None or not any(claim.overlaps(each) for claim in claims[holder] for each in wanted):
                 yield f"{told.life.operation_id} was kept out by {holder}, which holds something else"
     for number, told_by in _told_by_task(case).items():
         planned = [item.plan for item in case.history.planned if item.task == number]
@@ -228,7 +232,7 @@ def undo_is_careful(case: Case) -> Found:
         if life.reverses is None:
             continue
         left = [effect for effect in case.effects.get(life.reverses, []) if effect.is_whole]
-        before = request.attempt.before
+        before = request.attempt.before_source or request.attempt.before
         seen = dict(before.fields) if before.presence is Presence.PRESENT else None
         if left and seen != left[0].after:
             yield f"{request.operation_id} undid {life.reverses}, whose target was no longer as it left it"
@@ -240,7 +244,7 @@ def undo_restores(case: Case) -> Found:
         reverses = case.proposed[effect.operation_id].reverses
         if reverses is None or not effect.is_whole or reverses not in case.intents:
             continue
-        before = case.intents[reverses].event.data["before"]
+        before = case.intents[reverses].event.data["before_source"] or case.intents[reverses].event.data["before"]
         was: Fields | None = before["fields"] if before["presence"] == Presence.PRESENT else None
         if effect.after != was:
             yield f"{effect.operation_id} undid {reverses}, and left something else than what was there before"
@@ -266,7 +270,7 @@ def each_write_speaks_for_itself(case: Case) -> Found:
 
 def the_message_admits_races(case: Case) -> Found:
     """22: a foreign writer's bytes are never overwritten at atomic; at racy and blind the message admits it."""
-    guarantee = KINDS[case.kind]
+    guarantee = GUARANTEES[case.kind]
     for effect in case.history.effects:
         if effect.overwrote_foreign and guarantee.compare is Compare.ATOMIC:
             yield f"{effect.operation_id} overwrote what somebody else wrote"
@@ -278,7 +282,7 @@ def the_message_admits_races(case: Case) -> Found:
 
 def nothing_stays_in_doubt(case: Case) -> Found:
     """20, 23: with the faults off, everything sent is decided or closed, or waits on a person by name."""
-    can_settle = KINDS[case.kind].fence is not Fence.NONE
+    can_settle = GUARANTEES[case.kind].fence is not Fence.NONE
     for operation_id in case.intents:
         life = case.lives[operation_id]
         if life.state in HOLDING and (can_settle or life.state is State.EXECUTING):
@@ -380,11 +384,6 @@ def _keys(case: Case) -> dict[str, set[str]]:
     return found
 
 
-def _needs(life: Life) -> tuple[Claim, ...]:
-    """Give what a write truly needs for itself, whatever was recorded as claimed."""
-    return (Claim(life.operation.target, subtree=life.operation.kind is OperationKind.ARCHIVE),)
-
-
 def _told_by_task(case: Case) -> dict[int, list[Told]]:
     found: dict[int, list[Told]] = defaultdict(list)
     for told in case.history.told:
@@ -393,7 +392,8 @@ def _told_by_task(case: Case) -> dict[int, list[Told]]:
 
 
 def _overstated(told: Told) -> Found:
-    for claim in ("I created", "I edited", "I archived", "I uploaded", "holds now what was asked", "landed is there"):
+    done = [f"I {word}" for word in ("created", "edited", "archived", "moved", "renamed", "deleted", "uploaded")]
+    for claim in (*done, "holds now what was asked", "landed is there"):
         if claim in told.text:
             yield f"{told.life.operation_id} is {told.outcome}, and its message says: {told.text}"
     if told.outcome is WriteOutcome.AMBIGUOUS and "nothing was changed" in told.text:
