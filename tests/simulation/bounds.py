@@ -40,6 +40,47 @@ def recovery_follows_a_look(case: Case) -> Found:
                 yield f"{name} was sent as a recovery without a fresh look at {target}"
 
 
+def what_follows_a_failure_was_looked_at(case: Case) -> Found:
+    """15: after a write that did not apply, the next one follows a reading of all, newer than all that could land."""
+    for transaction, requests in case.sent_for.items():
+        for one, other in pairwise(request for request in requests if not _is_too_late(case, request)):
+            intent = case.intents.get(other.operation_id)
+            is_done = any(
+                life.operation_id == one.operation_id and life.is_done
+                for life in _lives_at(case, transaction, intent.tick if intent else other.tick)
+            )
+            if is_done or intent is None or case.lives[other.operation_id].is_recovery:
+                continue
+            since = _quiet_since(case, transaction, intent.tick)
+            reads = {read.target for read in case.reads_by(intent.task) if since <= read.tick < intent.tick}
+            for target in sorted(_named(case, transaction, intent.tick) - reads):
+                yield f"{other.operation_id} was sent after {one.operation_id} had failed, without a look at {target}"
+
+
+def recovery_is_paid_with_its_intent(case: Case) -> Found:
+    """17: what a recovery uses up of the budget is recorded in the same commit as its intent."""
+    for request in case.recoveries:
+        decided, intent = _decided(case, request), case.intents.get(request.operation_id)
+        spends = decided.event.data.get("spends") if decided is not None else None
+        if decided is None or intent is None or spends is None or decided.tick != intent.tick:
+            yield f"{request.operation_id} was sent as a recovery that its budget does not know"
+            continue
+        if _fingerprint_of(case, request.operation_id) not in spends["fingerprints"]:
+            yield f"{request.operation_id} was sent as a recovery, and another one was paid for"
+        names = {(target, WHOLE if field == "*" else field) for target, field in spends["aims"]}
+        if not _aims(request.attempt.operation) <= names:
+            yield f"{request.operation_id} was sent as a recovery, and not all that it aims at was paid for"
+
+
+def an_end_waits_for_quiet(case: Case) -> Found:
+    """15, 25: COMPLETE and BLOCKED are recorded only once no attempt of the transaction can land any more."""
+    for transaction in case.ends:
+        for happened in (Happened.COMPLETED, Happened.BLOCKED):
+            for item in case.happened(transaction, happened):
+                if item.task and _quiet_since(case, transaction, item.tick) > item.tick:
+                    yield f"{transaction} was recorded as {happened} while a write of it could still land"
+
+
 def recovery_helps(case: Case) -> Found:
     """16: after a recovery no fact is worse and one is better, or its transaction sends nothing more."""
     for transaction, requests in case.sent_for.items():
@@ -85,8 +126,10 @@ def recoveries_are_few(case: Case) -> Found:
         for name, count in Counter(_fingerprint(request.attempt.operation) for request in made).items():
             if count > 1:
                 yield f"{transaction} recovered {name} {count} times"
+        planned_ones = [case.lives[name].operation for name in planned]
         for one, other in combinations(made, 2):
-            if _overlap(one.attempt.operation, other.attempt.operation):
+            touched = [each for each in planned_ones if _overlap(one.attempt.operation, each)]
+            if any(_overlap(each, other.attempt.operation) for each in (one.attempt.operation, *touched)):
                 yield f"{other.operation_id} recovered what {one.operation_id} had recovered"
 
 
@@ -166,6 +209,8 @@ def complete_means_that_all_holds(case: Case) -> Found:
                 seen = [read.seen for read in reads if read.target == fact.target]
                 if not seen or not fact.holds(seen[-1]):
                     yield f"{transaction} is complete, and {fact.target} {fact.field} was not seen as asked"
+                elif "seen_at_ms" in item.event.data and (len(seen) < 2 or not fact.holds(seen[-2])):
+                    yield f"{transaction} is complete, and {fact.target} {fact.field} was not seen so twice"
 
 
 def blocked_says_what_is_amiss(case: Case) -> Found:
@@ -188,6 +233,9 @@ def blocked_says_what_is_amiss(case: Case) -> Found:
 
 BOUNDS: tuple[Callable[[Case], Found], ...] = (
     recovery_follows_a_look,
+    what_follows_a_failure_was_looked_at,
+    recovery_is_paid_with_its_intent,
+    an_end_waits_for_quiet,
     recovery_helps,
     nothing_swings,
     recoveries_are_few,
@@ -290,6 +338,12 @@ def _severity(fact: Fact, seen: Mapping[str, Json]) -> int:
 def _fingerprint(operation: Operation) -> str:
     facts = sorted(canonical_json([fact.target, fact.field, fact.value]) for fact in operation.postcondition)
     return canonical_json([operation.kind, operation.target, operation.source, facts])
+
+
+def _fingerprint_of(case: Case, operation_id: str) -> str:
+    """Give the fingerprint that was recorded with the write."""
+    found: str = case.recorded[operation_id][0].event.data["fingerprint"]
+    return found
 
 
 def _aims(operation: Operation) -> set[tuple[str, str]]:

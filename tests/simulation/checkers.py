@@ -19,7 +19,6 @@ from amends.contract import (
     Fence,
     Happened,
     Level,
-    OperationKind,
     Presence,
     State,
     WriteOutcome,
@@ -33,6 +32,10 @@ from tests.simulation.history import SENDING, Fields, Request, Told
 from tests.simulation.surface import GUARANTEES, needs
 
 Found = Iterator[str]
+
+LEASE_MS = 60_000
+"""What a living process is given; written here again, so that a shorter one in the broker is noticed."""
+DECIDING = frozenset({Happened.APPLIED, Happened.FAILED})
 
 
 def at_most_one_effect(case: Case) -> Found:
@@ -342,6 +345,48 @@ def errors_are_true(case: Case) -> Found:
             yield f"{case.task(refused.task).name} said that nothing was sent ({error.code}); it sent {sent}"
 
 
+def what_is_told_is_durable(case: Case) -> Found:
+    """6, 25: an outcome is told only once it is recorded so that no power cut takes it."""
+    for told in case.history.told:
+        if told.outcome not in (WriteOutcome.APPLIED, WriteOutcome.FAILED):
+            continue
+        decided = [item for item in case.recorded[told.life.operation_id] if item.event.happened in DECIDING]
+        if not decided or not any(
+            item.is_durable for item in case.history.recorded if decided[0].tick <= item.tick <= told.tick
+        ):
+            yield f"{told.life.operation_id} was told as {told.outcome}, and a power cut could take that back"
+
+
+def nobody_is_made_to_decline(case: Case) -> Found:
+    """DESIGN 5: a decline is a person's; what is too late expires, only then, and is not confirmed any more."""
+    for items in case.recorded.values():
+        expires_at = items[0].event.data.get("expires_at_ms")
+        for item in items:
+            name, event = item.event.subject, item.event
+            if event.happened is Happened.DECLINED and item.task and case.task(item.task).name != "decline":
+                yield f"{name} was recorded as declined by '{case.task(item.task).name}'"
+            if event.happened is Happened.EXPIRED and (expires_at is None or event.at_ms < expires_at):
+                yield f"{name} expired before its time"
+            is_late = expires_at is not None and event.at_ms >= expires_at
+            if event.happened is Happened.CONFIRMED and is_late:
+                yield f"{name} was confirmed after it had expired"
+
+
+def a_living_sender_keeps_its_write(case: Case) -> Found:
+    """24: from a process that lives, a write is taken only after its lease, by the clock that can't jump."""
+    for name, intent in case.intents.items():
+        for item in case.recorded[name]:
+            if item.event.happened is Happened.ANSWER_LOST:
+                break
+            if item.event.happened is Happened.TAKEN_OVER:
+                died_at = case.history.deaths.get(intent.event.data["owner"])
+                is_alive = died_at is None or died_at > item.tick
+                has_time = item.boot_id == intent.boot_id and item.monotonic_ms - intent.monotonic_ms <= LEASE_MS
+                if is_alive and has_time:
+                    yield f"{name} was taken from a process that was at work on it"
+                break
+
+
 CHECKERS: tuple[Callable[[Case], Found], ...] = (
     at_most_one_effect,
     applied_holds_what_was_confirmed,
@@ -365,6 +410,9 @@ CHECKERS: tuple[Callable[[Case], Found], ...] = (
     a_sender_that_was_taken_over_does_not_send,
     the_journal_verifies,
     errors_are_true,
+    what_is_told_is_durable,
+    nobody_is_made_to_decline,
+    a_living_sender_keeps_its_write,
     *BOUNDS,
 )
 

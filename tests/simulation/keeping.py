@@ -123,6 +123,7 @@ class InSqlite:
         self._folder, self._durable = self._root / "journal", self._root / "durable"
         self._open: dict[str, SqliteJournal] = {}
         self._standings: dict[str, Standing] = {}
+        self._folded = 0
 
     def opened(self) -> Journal:
         """Open it, as another process."""
@@ -150,7 +151,8 @@ class InSqlite:
             self._durable.rename(self._folder)
         left = self._rows(0)
         self._standings.clear()
-        self._fold(left)
+        self._folded = 0
+        self._fold(0, left)
         return len(left)
 
     def fail_next(self, journal: Journal, how: How) -> None:
@@ -177,7 +179,7 @@ class InSqlite:
         """Give what is recorded after the first `place` events, each with whether it is durable."""
         self._disk.disarm()
         found = self._rows(place)
-        self._fold(found)
+        self._fold(place, found)
         if durable and found and self._durable.is_dir():
             shutil.rmtree(self._durable)
         return [(event, durable) for event in found]
@@ -204,10 +206,11 @@ class InSqlite:
                 reader.close()
         return [Row.of(row).event() for row in rows]
 
-    def _fold(self, events: list[Event]) -> None:
-        for event in events:
+    def _fold(self, place: int, events: list[Event]) -> None:
+        for event in events[max(0, self._folded - place) :]:
             standing = step(self._standings.get(event.subject), event)
             self._standings[event.subject] = replace(standing, since=0)
+        self._folded = place + len(events)
 
 
 _ROWS = """

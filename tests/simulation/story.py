@@ -44,7 +44,7 @@ class Story:
 
 def request(kind: OperationKind, key: str, text: str = "new") -> WriteRequest:
     """Ask for `text` at `key`."""
-    fields = {} if kind is ARCHIVE else {"text": text, "note": f"note of {text}"}
+    fields = {} if kind in (ARCHIVE, OperationKind.DELETE) else {"text": text, "note": f"note of {text}"}
     return WriteRequest(kind, "sim", key, fields=fields)
 
 
@@ -325,6 +325,90 @@ def _all_undone(world: SimulatedWorld, split: int) -> None:
         _undo(world, process, report.transaction)
 
 
+def _within_what_is_archived(world: SimulatedWorld, split: int) -> None:
+    """A folder is archived, and somebody writes to what is in it."""
+    first, second = world.process(), world.process()
+    world.surface.put("sim:a/b", OLD)
+    report = world.run(first, "propose", propose([request(ARCHIVE, "a")], ASK))
+    other = world.run(second, "propose", propose([request(EDIT, "a/b")], ASK))
+    assert report is not None
+    assert other is not None
+    _fates(world, Fate.FLIES)
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "confirm", confirm(other.transaction, by="person"))
+    world.finish(task)
+
+
+def move(kind: OperationKind, key: str, *, to: str) -> WriteRequest:
+    """Ask for `key` to be brought to `to`."""
+    return WriteRequest(kind, "sim", to, source_key=key)
+
+
+def _moved(kind: OperationKind, *fates: Fate) -> Tell:
+    """Move, and move back; an answer may be lost on the way."""
+
+    def tell(world: SimulatedWorld, split: int) -> None:
+        del split
+        process = world.process()
+        report = world.run(process, "propose", propose([move(kind, "a", to="b"), request(CREATE, "c")], ASK))
+        assert report is not None
+        _fates(world, *fates)
+        done = world.run(process, "confirm", confirm(report.transaction, by="person"))
+        if done is not None and done.lives[0].state is State.APPLIED:
+            _undo(world, process, done.lives[0].operation_id)
+
+    return tell
+
+
+def _moved_under_another_hand(world: SimulatedWorld, split: int) -> None:
+    """What is moved is edited by another process meanwhile."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([move(OperationKind.MOVE, "a", to="b")], ASK))
+    other = world.run(second, "propose", propose([request(EDIT, "a", "another")], ASK))
+    assert report is not None
+    assert other is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "confirm", confirm(other.transaction, by="person"))
+    world.finish(task)
+
+
+def _asked_while_the_next_failed(world: SimulatedWorld, split: int) -> None:
+    """One write was recovered, the next one failed; an agent wants something else of the first one's target."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a"), request(CREATE, "b")], ASK))
+    assert report is not None
+    _fates(world, Fate.REFUSED, Fate.ANSWERED, Fate.REFUSED)
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "propose", propose([request(EDIT, "a", "another")], replace(AUTO, title="Step 7b")))
+    world.finish(task)
+
+
+def _behind_a_locked_door(world: SimulatedWorld, split: int) -> None:
+    """A write is refused and nothing can be read, so it is BLOCKED; then the door opens, and it is confirmed again."""
+    del split
+    process = world.process()
+    report = world.run(process, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    is_locked = False
+
+    def fate(attempt: Attempt) -> Fate:
+        nonlocal is_locked
+        del attempt
+        is_locked = True
+        return Fate.REFUSED
+
+    world.surface.fate, world.surface.is_unreadable = fate, lambda target: is_locked
+    try:
+        world.run(process, "confirm", confirm(report.transaction, by="person"))
+    finally:
+        is_locked = False
+        _fates(world)
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
 STORIES: tuple[Story, ...] = (
     Story("create", _of(CREATE)),
     Story("edit", _of(EDIT)),
@@ -355,12 +439,21 @@ STORIES: tuple[Story, ...] = (
     Story("expired", _expired),
     Story("declined", _declined, actors=2),
     Story("superseded", _superseded),
+    Story("written to while what it is in is archived", _within_what_is_archived, actors=2),
+    Story("moved and moved back", _moved(OperationKind.MOVE)),
+    Story("renamed, and the answer was lost", _moved(OperationKind.RENAME, Fate.ANSWER_LOST)),
+    Story("moved while it is edited", _moved_under_another_hand, actors=2),
+    Story("deleted", _of(OperationKind.DELETE, Fate.FLIES)),
+    Story("asked anew after its recovery", _asked_while_the_next_failed, actors=2),
+    Story("behind a locked door", _behind_a_locked_door),
 )
 
 
-def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = ()) -> SimulatedWorld:
+def told(
+    story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = (), is_on_disk: bool = False
+) -> SimulatedWorld:
     """Tell `story` up to its end, or its first crash; then resume it, through the other crashes."""
-    world = SimulatedWorld(kind)
+    world = SimulatedWorld(kind, is_on_disk=is_on_disk)
     world.surface.put("sim:a", OLD)
     world.crash_points = list(crashes)
     with contextlib.suppress(Crashed):
@@ -373,9 +466,15 @@ def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, M
             continue
 
 
-def ended(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = ()) -> Outcome:
+def ended(
+    story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = (), is_on_disk: bool = False
+) -> Outcome:
     """Tell `story`, resume it, let time run out, and judge it."""
-    return conclude(told(story, kind, split=split, crashes=crashes))
+    world = told(story, kind, split=split, crashes=crashes, is_on_disk=is_on_disk)
+    try:
+        return conclude(world)
+    finally:
+        world.forget()
 
 
 def splits(story: Story, kind: str) -> Iterator[int]:
@@ -405,6 +504,7 @@ def points(world: SimulatedWorld, *, after: int = 0) -> Iterator[tuple[int, Mode
         if step in world.sends_at:
             yield step, "after"
             yield step, "flying"
+            yield step, "power"
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ class FakeSurface:
         attempt = request.attempt
         operation = attempt.operation
         is_atomic = self.guarantee.compare is Compare.ATOMIC
-        if attempt.key in self.stopped or (is_atomic and not self._is_as_before(attempt)):
+        if self._is_kept_out(attempt) or (is_atomic and not self._is_as_before(attempt)):
             return False
         if attempt.before_source is not None and not self._has_source(attempt):
             return False
@@ -255,7 +255,7 @@ class FakeSurface:
         now = (self.clock.boot_id(), self.clock.monotonic_ms())
         request = Request(self.tick, self.task, attempt, *now, is_whole=fate is not Fate.HALF)
         self.history.requests.append(request)
-        if attempt.key in self.stopped:
+        if self._is_kept_out(attempt):
             request.answered_at = self.tick
             if self.guarantee.fence is Fence.KILL:
                 raise BrokenPipeError("it was set aside")
@@ -354,6 +354,11 @@ class FakeSurface:
             Version.NEVER_REPEATS: f"v{thing.version}",
         }[self.guarantee.version]
         return Observation(Presence.PRESENT, version, dict(thing.fields), at_ms=self.tick)
+
+    def _is_kept_out(self, attempt: Attempt) -> bool:
+        """Say whether its fence alone keeps it out; one that waits, or won a comparison, has no hold on a request."""
+        has_hold = self.guarantee.fence is Fence.KILL or self.guarantee.receipt is Receipt.SAME_STEP
+        return attempt.key in self.stopped and self.guarantee.fence is not Fence.WAIT and has_hold
 
     def _is_as_before(self, attempt: Attempt) -> bool:
         is_same = self._observe(attempt.operation.target).same_as(attempt.before)

@@ -21,6 +21,18 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "A seed always gives the same run, and one that fails is printed with the command that repeats it.",
     ),
+    "simulation:seeds:short": Requirement(
+        SOURCE,
+        "A seed that fails is made a short story: whatever the failure does not need is left out.",
+    ),
+    "simulation:seeds:disk": Requirement(
+        SOURCE,
+        "A share of the random runs keeps its journal on disk, and each comes to what it comes to in memory.",
+    ),
+    "simulation:seeds:kept": Requirement(
+        SOURCE,
+        "Seeds that failed once are kept, each with what was wrong, and are run first.",
+    ),
     "simulation:crashes:once": Requirement(
         SOURCE,
         "A crash at any step of a write, an undo or a decision is survived, with one process or two at work.",
