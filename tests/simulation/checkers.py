@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from amends.broker import Life
 from amends.contract import (
     Claim,
     Compare,
@@ -160,7 +159,10 @@ def what_moved_is_not_sent(case: Case) -> Found:
         intent = case.intents.get(request.operation_id)
         is_compared = GUARANTEES[case.kind].compare is Compare.ATOMIC
         attempt = request.attempt
-        for place, before in ((attempt.operation.target, attempt.before), (attempt.operation.source, attempt.before_source)):
+        for place, before in (
+            (attempt.operation.target, attempt.before),
+            (attempt.operation.source, attempt.before_source),
+        ):
             if place is None or before is None:
                 continue
             reads = [read for read in case.reads_by(request.task) if read.target == place and read.tick < request.tick]
@@ -178,7 +180,9 @@ def what_is_sent_was_confirmed(case: Case) -> Found:
         attempt = request.attempt
         if (attempt.operation, attempt.payload) != (proposed.operation, proposed.plan.payload):
             yield f"{request.operation_id} was sent differently from what was proposed"
-        digest = confirmation_digest(attempt.operation, attempt.payload, proposed.plan.shown, proposed.plan.shown_source)
+        digest = confirmation_digest(
+            attempt.operation, attempt.payload, proposed.plan.shown, proposed.plan.shown_source
+        )
         confirmed = [e for e in case.history.of(request.operation_id) if e.happened is Happened.CONFIRMED]
         if [event.data["digest"] for event in confirmed] != [digest]:
             yield f"{request.operation_id} was sent without a confirmation of just that"
@@ -208,8 +212,8 @@ def nobody_else_is_kept_out(case: Case) -> Found:
         reason = told.life.reason or ""
         if told.outcome is WriteOutcome.FAILED and "still holds" in reason:
             holder = next((name for name in claims if f"operation {name} " in reason), None)
-            wanted = [Claim(claim.name, subtree=True) for claim in needs(told.life.operation)]
-            if holder is None or not any(claim.overlaps(each) for claim in claims[holder] for each in wanted):
+            needed = [Claim(claim.name, subtree=True) for claim in needs(told.life.operation)]
+            if holder is None or not any(claim.overlaps(each) for claim in claims[holder] for each in needed):
                 yield f"{told.life.operation_id} was kept out by {holder}, which holds something else"
     for number, told_by in _told_by_task(case).items():
         planned = [item.plan for item in case.history.planned if item.task == number]
@@ -350,7 +354,7 @@ def what_is_told_is_durable(case: Case) -> Found:
     for told in case.history.told:
         if told.outcome not in (WriteOutcome.APPLIED, WriteOutcome.FAILED):
             continue
-        decided = [item for item in case.recorded[told.life.operation_id] if item.event.happened in DECIDING]
+        decided = [item for item in case.recorded.get(told.life.operation_id, []) if item.event.happened in DECIDING]
         if not decided or not any(
             item.is_durable for item in case.history.recorded if decided[0].tick <= item.tick <= told.tick
         ):

@@ -20,7 +20,7 @@ SENDING = frozenset({"propose", "propose again", "confirm", "undo", "followup"})
 """The calls that may send: all others read, fence and record."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Request:
     """One request that reached the wire, and what became of it. `before` and `after` are the target's content."""
 

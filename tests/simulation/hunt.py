@@ -12,8 +12,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from tests.simulation.mutants import MUTANTS, Mutant, planted
-from tests.simulation.run import PROCESSES, Outcome, Tally, simulate
-from tests.simulation.story import STORIES, ended, splits
+from tests.simulation.run import PROCESSES, Outcome, Tally, conclude, simulate
+from tests.simulation.story import SPLIT_MAX, STORIES, told
 from tests.simulation.surface import KINDS
 
 SHARE = "the share of ambiguous writes"
@@ -40,7 +40,7 @@ class Catch:
 
 
 def hunt(mutant: Mutant, *, with_stories: bool = True) -> Catch:
-    """Look for `mutant` in as many seeds as it is given, then in every story on every kind that has a name."""
+    """Look for `mutant` in as many seeds as it is given; then in its story, or in all, on every named kind."""
     tried = 0
     with planted(mutant):
         tally = Tally()
@@ -51,7 +51,7 @@ def hunt(mutant: Mutant, *, with_stories: bool = True) -> Catch:
             tally.add(outcome)
             if (seed + 1) % RUNS_TO_WEIGH == 0 and not tally.is_decisive:
                 return Catch(mutant.name, SHARE, f"seeds up to {seed}", seed + 1)
-        for tried, (where, outcome) in enumerate(_stories() if with_stories else (), start=1):
+        for tried, (where, outcome) in enumerate(_stories(mutant.story) if with_stories else (), start=1):
             if outcome.wrong:
                 return Catch(mutant.name, _who(outcome), where, mutant.seeds, tried)
     return Catch(mutant.name, None, "", mutant.seeds, tried)
@@ -61,11 +61,14 @@ def _hunt_named(name: str) -> Catch:
     return hunt(next(each for each in MUTANTS if each.name == name))
 
 
-def _stories() -> Iterator[tuple[str, Outcome]]:
-    for story in STORIES:
+def _stories(name: str | None) -> Iterator[tuple[str, Outcome]]:
+    for story in STORIES if name is None else (each for each in STORIES if each.name == name):
         for kind in KINDS:
-            for split in splits(story, kind):
-                yield f"the story '{story.name}' on a {kind}", ended(story, kind, split=split)
+            for split in range(SPLIT_MAX if story.actors > 1 else 1):
+                world = told(story, kind, split=split)
+                yield f"the story '{story.name}' on a {kind}", conclude(world)
+                if world.is_split_past_the_end:
+                    break
 
 
 def _who(outcome: Outcome) -> str:

@@ -20,6 +20,9 @@ from amends.contract import lifecycle, message
 from amends.journal import rule
 from amends.recovery import budget, governor, mismatch
 
+SEEDS_MAX = 600
+"""A mistake that hides longer than that gets a story of its own, or more seeds by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -33,16 +36,19 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A mistake, in words and as changes. `seeds` is how many are tried before the stories are."""
+    """A mistake, in words and as changes. `seeds` is how many are tried to find it, `story` one that does at once."""
 
     name: str
     changes: tuple[Change, ...]
-    seeds: int = 600
+    seeds: int = SEEDS_MAX
+    story: str | None = None
 
 
-def mutant(name: str, *changes: tuple[ModuleType, str, str, str], seeds: int = 600) -> Mutant:
+def mutant(
+    name: str, *changes: tuple[ModuleType, str, str, str], seeds: int = SEEDS_MAX, story: str | None = None
+) -> Mutant:
     """Write a mutant down."""
-    return Mutant(name, tuple(Change(*change) for change in changes), seeds)
+    return Mutant(name, tuple(Change(*change) for change in changes), 0 if story is not None else seeds, story)
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -162,6 +168,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "claims=prepared.claims,",
             "claims=tuple(replace(claim, subtree=False) for claim in prepared.claims),",
         ),
+        story="written to while what it is in is archived",
     ),
     mutant(
         "claims are freed though the attempt may still land",
@@ -262,6 +269,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "    seen = yield from do(Read(life.operation.target))\n"
             "    plan = replace((yield from do(PlanUndo(proposal, life.attempt))), shown=seen)",
         ),
+        story="undo is stale",
     ),
     mutant(
         "an undo is sent as the proposal came, without a confirmation",
@@ -285,7 +293,7 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "a write is undone by whoever asks, twice if twice asked",
         (machine, "_overtaken", "if reversed_life.undone_by is not None:", "if False:"),
-        seeds=0,
+        story="two undos",
     ),
     mutant(
         "any outcome under way answers for every payload",
@@ -328,7 +336,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the budget is kept in memory",
         (transaction, "_recover", ', "spends": spends}', "}"),
         (governor, "Case.used", "return self.spent | counted", "return self.spent"),
-        seeds=0,
+        story="each of three fails once",
     ),
     mutant(
         "the fingerprint has the label in it",
@@ -348,12 +356,12 @@ MUTANTS: tuple[Mutant, ...] = (
             "",
         ),
         (rule, "plus", "or overlap(spent.aims, more.aims)", ""),
-        seeds=0,
+        story="asked anew after its recovery",
     ),
     mutant(
         "only the last state is compared to find a return",
         (mismatch, "oscillating", "states[: max(0, place - 1)]", "states[max(0, place - 1) : place]"),
-        seeds=0,
+        story="to and fro",
     ),
     mutant(
         "a recovery is decided on what was seen before",
@@ -384,7 +392,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "spent.is_exhausted or spent.fingerprints & more.fingerprints or overlap(spent.aims, more.aims)",
             "False",
         ),
-        seeds=0,
     ),
     mutant(
         "the second look under the claims is left out",
@@ -431,7 +438,7 @@ MUTANTS: tuple[Mutant, ...] = (
             "TABLE[state].get(event)",
             "TABLE[State.OPEN if state is State.BLOCKED else state].get(event)",
         ),
-        seeds=0,
+        story="behind a locked door",
     ),
     mutant(
         "the fence of the surface is skipped and its answer made up",
@@ -563,20 +570,31 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "a transaction is complete by one look",
         (governor, "_complete", "if case.again is None or mismatches(case.gate, case.now):", "if False:"),
-        (governor, "_complete", "is_steady=all(seen.same_as(case.again[target]) for target, seen in case.now.items())",
-         "is_steady=True"),
+        (
+            governor,
+            "_complete",
+            "is_steady=all(seen.same_as(case.again[target]) for target, seen in case.now.items())",
+            "is_steady=True",
+        ),
     ),
     mutant(
         "BLOCKED is recorded while a write may still land",
         (transaction, "consider", "if report.is_moving:", "if False:"),
-        (governor, "_held", "return Wait(case.wait_until_ms) if any(",
-         "return _stop(case, Stop.NEXT_AMBIGUOUS, of=case.tried[0]) if any("),
+        (
+            governor,
+            "_held",
+            "return Wait(case.wait_until_ms) if any(",
+            "return _stop(case, Stop.NEXT_AMBIGUOUS, of=case.tried[0]) if any(",
+        ),
     ),
     mutant(
         "what a recovery touches of a planned write is not spent",
-        (budget, "Spent.also", "touched = [operation, *(each for each in planned if overlap(own, aims(each)))]",
-         "touched = [operation]"),
-        seeds=0,
+        (
+            budget,
+            "Spent.also",
+            "touched = [operation, *(each for each in planned if overlap(own, aims(each)))]",
+            "touched = [operation]",
+        ),
     ),
     mutant(
         "an undo is planned from what is there, whoever wrote it",
@@ -584,12 +602,17 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "a write that nobody confirmed is sent with the others",
-        (transaction, "run", "if planned.state is State.CONFIRMED:",
-         "if planned.state is State.PROPOSED:\n"
-         "                planned = replace(planned, state=State.CONFIRMED)\n"
-         "            if planned.state is State.CONFIRMED:"),
+        (
+            transaction,
+            "run",
+            "if planned.state is State.CONFIRMED:",
+            "if planned.state is State.PROPOSED:\n"
+            "                planned = replace(planned, state=State.CONFIRMED)\n"
+            "            if planned.state is State.CONFIRMED:",
+        ),
     ),
 )
+
 
 @contextmanager
 def planted(mutant_: Mutant) -> Iterator[None]:
@@ -632,7 +655,7 @@ def _compiled(function: FunctionType, text: str) -> CodeType:
     code = compile(text, f"<mutant of {function.__qualname__}>", "exec", dont_inherit=True, flags=_FUTURE)
     exec(code, dict(function.__globals__), scope)
     made = scope[function.__name__]
-    compiled: CodeType = (made.fget if isinstance(made, property) else made).__code__
+    compiled: CodeType = getattr(made, "fget", made).__code__
     return compiled
 
 

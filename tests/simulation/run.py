@@ -283,19 +283,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args(arguments)
-    started = time.monotonic()
+    started, at = time.monotonic(), commit()
     tally, bad = Tally(), 0
     seeds = range(options.first, options.first + options.seeds)
     for outcome in simulate_many(seeds, processes=options.processes):
         tally.add(outcome)
         if outcome.wrong:
             bad += 1
-            print(f"seed {outcome.seed} ({outcome.kind}) at {commit()}: {again(outcome.seed)}")
+            print(f"seed {outcome.seed} ({outcome.kind}) at {at}: {again(outcome.seed)}")
             print("".join(f"    {line}\n" for line in outcome.wrong), end="")
             print(f"    as a short story: python -m tests.simulation.shrink {outcome.seed}", flush=True)
     print("\n".join(tally.lines()))
     took = time.monotonic() - started
-    print(f"{options.seeds} seeds, {bad} bad, in {took:.0f} s at {commit()}, from {options.first}")
+    print(f"{options.seeds} seeds, {bad} bad, in {took:.0f} s at {at}, from {options.first}")
     if tally.runs >= RUNS_TO_WEIGH and not tally.is_decisive:
         print(f"Too much is left in doubt, or too little applies: at most {AMBIGUOUS_SHARE_MAX:.0%} may be ambiguous.")
         return 1

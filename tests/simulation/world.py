@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from amends.broker import Report, Steps, World, check, confirm
 from amends.broker.step import Commit, Send, Step
-from amends.contract import Fence, State, render_outcome
+from amends.contract import Fence, Happened, State, render_outcome
 from amends.contract.lifecycle import HOLDING
 from amends.errors import JournalError
-from amends.ports import Journal
+from amends.ports import Event, Journal
 from amends.testing import FakeClock, FakeIds
 from tests.simulation.history import History, Recorded, Refused, ReportTold, TaskRecord, Told
 from tests.simulation.keeping import InMemory, InSqlite, Keeping
@@ -38,7 +38,7 @@ class EndlessError(BaseException):
     """A run that goes on for ever. Not an Exception either."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Process:
     """One process: its own opening of the journal."""
 
@@ -46,7 +46,7 @@ class Process:
     is_alive: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Task:
     """One machine at work in one process."""
 
@@ -86,6 +86,8 @@ class SimulatedWorld:
     surface: FakeSurface = field(init=False)
     keeping: Keeping = field(init=False)
     _seen: int = 0
+    _doubtful: dict[tuple[str, Happened, int], TaskRecord] = field(default_factory=dict)
+    """What was in a commit that failed with an intent in it, and whose it was: the next commit records it again."""
 
     def __post_init__(self) -> None:
         self.surface = FakeSurface(self.kind, self.history, self.clock)
@@ -166,6 +168,8 @@ class SimulatedWorld:
                     task.answer = task.step.perform(self._ports(task.process))
             except (Exception, KeyboardInterrupt) as error:
                 task.error = error
+                if isinstance(task.step, Commit) and any(e.happened is Happened.INTENDED for e in task.step.events):
+                    self._doubtful |= {(e.subject, e.happened, e.epoch): task.record for e in task.step.events}
             if isinstance(task.step, Commit):
                 self._sync(task.record.number, durable=is_durable)
             if mode is not None:
@@ -282,8 +286,16 @@ class SimulatedWorld:
         """Take over what the journal took in this step, a commit that failed included."""
         found = self.keeping.since(self._seen, durable=durable)
         now = (self.clock.boot_id(), self.clock.monotonic_ms())
-        self.history.recorded += [Recorded(self.tick, task, event, is_durable, *now) for event, is_durable in found]
+        self.history.recorded += [
+            Recorded(self.tick, self._whose(event, task), event, is_durable, *now) for event, is_durable in found
+        ]
         self._seen += len(found)
+
+    def _whose(self, event: Event, task: int) -> int:
+        """Give the task that `event` comes from: who settles the doubt of an earlier commit only writes it down."""
+        earlier = self._doubtful.get((event.subject, event.happened, event.epoch)) if self._doubtful else None
+        is_ours = earlier is not None and (not task or earlier.process_id == self.history.tasks[task - 1].process_id)
+        return earlier.number if earlier is not None and is_ours else task
 
     def _feed(self, task: Task) -> None:
         try:
