@@ -385,7 +385,8 @@ def a_living_sender_keeps_its_write(case: Case) -> Found:
             if item.event.happened is Happened.TAKEN_OVER:
                 died_at = case.history.deaths.get(intent.event.data["owner"])
                 is_alive = died_at is None or died_at > item.tick
-                has_time = item.boot_id == intent.boot_id and item.monotonic_ms - intent.monotonic_ms <= LEASE_MS
+                since = intent.event.data["since"]
+                has_time = item.boot_id == since["boot_id"] and item.monotonic_ms - since["monotonic_ms"] <= LEASE_MS
                 if is_alive and has_time:
                     yield f"{name} was taken from a process that was at work on it"
                 break

@@ -422,6 +422,7 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "a write about what failed is a transaction of its own",
         (proposal, "_carried", "if unfinished is not None:", "if False:"),
+        story="taken over",
     ),
     mutant(
         "what is BLOCKED goes on when it is confirmed again",
@@ -431,12 +432,24 @@ MUTANTS: tuple[Mutant, ...] = (
             "        if report.state is State.OPEN:",
             "        if report.state in (State.OPEN, State.BLOCKED):",
         ),
-        (transaction, "run", "while report.state is State.OPEN:", "while report.state in (State.OPEN, State.BLOCKED):"),
+        (
+            transaction,
+            "run",
+            "while report.state is State.OPEN:",
+            "while report.state in (State.OPEN, State.BLOCKED):",
+        ),
+        (
+            transaction,
+            "run",
+            "            report = yield from find(report.transaction)\n    except",
+            "            if report.state is State.BLOCKED:\n                break\n"
+            "            report = yield from find(report.transaction)\n    except",
+        ),
         (
             lifecycle,
             "after",
             "TABLE[state].get(event)",
-            "TABLE[State.OPEN if state is State.BLOCKED else state].get(event)",
+            "TABLE[State.OPEN if state is State.BLOCKED and event is Happened.RECOVERING else state].get(event)",
         ),
         story="behind a locked door",
     ),
@@ -472,8 +485,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "a sender that lives is taken for gone",
-        (machine, "_is_sender_gone", "return not (yield from do(IsAlive(life.sender)))", "return True"),
-        seeds=3000,
+        (machine, "_is_sender_gone", "return not (", "return True or not ("),
+        story="held up past the bound",
     ),
     mutant(
         "failed is recorded lazily",
@@ -541,6 +554,7 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "claims are freed with every outcome",
         (machine, "record", "releases=is_quiescent)", "releases=happened in _ENDS.values() or is_quiescent)"),
+        story="attested while it may still land",
     ),
     mutant(
         "aims have the value in them",
@@ -562,6 +576,7 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "the source of a move is not claimed",
         (machine, "execute", "claims=prepared.claims,", "claims=prepared.claims[:1],"),
+        story="moved while it is edited",
     ),
     mutant(
         "a move is looked at again under its claims without its source",
@@ -585,30 +600,6 @@ MUTANTS: tuple[Mutant, ...] = (
             "_held",
             "return Wait(case.wait_until_ms) if any(",
             "return _stop(case, Stop.NEXT_AMBIGUOUS, of=case.tried[0]) if any(",
-        ),
-    ),
-    mutant(
-        "what a recovery touches of a planned write is not spent",
-        (
-            budget,
-            "Spent.also",
-            "touched = [operation, *(each for each in planned if overlap(own, aims(each)))]",
-            "touched = [operation]",
-        ),
-    ),
-    mutant(
-        "an undo is planned from what is there, whoever wrote it",
-        (sequel, "_reversal", "if proposal.expects is None:", "if False:"),
-    ),
-    mutant(
-        "a write that nobody confirmed is sent with the others",
-        (
-            transaction,
-            "run",
-            "if planned.state is State.CONFIRMED:",
-            "if planned.state is State.PROPOSED:\n"
-            "                planned = replace(planned, state=State.CONFIRMED)\n"
-            "            if planned.state is State.CONFIRMED:",
         ),
     ),
 )

@@ -11,12 +11,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from amends.broker import Ask, Report, confirm, decline, followup, propose, undo
-from amends.contract import OperationKind, State
+from amends.broker import Ask, Report, attest, confirm, decline, followup, propose, undo
+from amends.contract import OperationKind, State, WriteOutcome
 from amends.contract.operation import Json
 from amends.ports import Attempt, WriteRequest
 from tests.simulation.run import Outcome, conclude
-from tests.simulation.surface import Fate
+from tests.simulation.surface import Fate, FenceFate
 from tests.simulation.world import LEASE_AND_MORE_MS, Crashed, EndlessError, Mode, Process, SimulatedWorld, Task
 
 ASK = Ask("agent")
@@ -152,6 +152,19 @@ def _taken_over(world: SimulatedWorld, split: int) -> None:
     world.clock.advance(LEASE_AND_MORE_MS)
     world.check_everything(second)
     world.run(second, "propose", propose([request(EDIT, "a", "another")], AUTO))
+    world.finish(task)
+
+
+def _held_up_past_the_bound(world: SimulatedWorld, split: int) -> None:
+    """A sender is held up for longer than its lease and than a request may fly; others look at it twice meanwhile."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    for _ in range(2):
+        world.clock.advance(LEASE_AND_MORE_MS)
+        world.check_everything(second)
     world.finish(task)
 
 
@@ -409,6 +422,21 @@ def _behind_a_locked_door(world: SimulatedWorld, split: int) -> None:
     world.run(process, "confirm", confirm(report.transaction, by="person"))
 
 
+def _attested_in_flight(world: SimulatedWorld, split: int) -> None:
+    """A person says that a write did not apply, while it is still on its way; then another one is asked for."""
+    del split
+    process = world.process()
+    _fates(world, Fate.FLIES)
+    world.surface.fence_fate = lambda attempt: FenceFate.NEVER_SET
+    try:
+        report = _write(world, process, EDIT, "a")
+        word = attest(report.transaction, outcome=WriteOutcome.FAILED, by="person", reason="nothing is there yet")
+        world.run(process, "attest", word)
+    finally:
+        world.surface.fence_fate = lambda attempt: FenceFate.ANSWERED
+    world.run(process, "propose", propose([request(EDIT, "a", "another")], AUTO))
+
+
 STORIES: tuple[Story, ...] = (
     Story("create", _of(CREATE)),
     Story("edit", _of(EDIT)),
@@ -423,6 +451,7 @@ STORIES: tuple[Story, ...] = (
     Story("claim held", _claim_held, actors=2),
     Story("two confirmers", _two_confirmers, actors=2),
     Story("taken over", _taken_over, actors=2),
+    Story("held up past the bound", _held_up_past_the_bound, actors=2),
     Story("undo", _undone),
     Story("undo of a creation, and back", _creation_undone),
     Story("undo is stale", _undo_is_stale),
@@ -445,6 +474,7 @@ STORIES: tuple[Story, ...] = (
     Story("moved while it is edited", _moved_under_another_hand, actors=2),
     Story("deleted", _of(OperationKind.DELETE, Fate.FLIES)),
     Story("asked anew after its recovery", _asked_while_the_next_failed, actors=2),
+    Story("attested while it may still land", _attested_in_flight),
     Story("behind a locked door", _behind_a_locked_door),
 )
 

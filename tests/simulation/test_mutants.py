@@ -8,16 +8,18 @@ from tests.simulation.mutants import MUTANTS, Change, Mutant, planted
 
 QUICKLY_CAUGHT = "the intent is not durable"
 ALWAYS_AMBIGUOUS = "everything that was sent is told as ambiguous"
+"""It breaks no invariant and is of no use: only counting finds it."""
 
 
 @pytest.mark.proof
 @pytest.mark.parametrize("mutant", [pytest.param(each, id=each.name) for each in MUTANTS])
-@pytest.mark.requirement("simulation:mutants:caught")
+@pytest.mark.requirement("simulation:mutants:caught", "simulation:seeds:decisive")
 def test_a_mistake_in_the_protocol_is_caught(mutant: Mutant) -> None:
     """A checker that no mistake can make fail checks nothing."""
     catch = hunt(mutant)
     print(catch)
     assert catch.by is not None
+    assert (catch.by == SHARE) is (mutant.name == ALWAYS_AMBIGUOUS)
 
 
 @pytest.mark.requirement("simulation:mutants:caught")
@@ -45,11 +47,3 @@ def test_the_list_of_catches_names_who_caught_what(capsys: pytest.CaptureFixture
     assert f"caught    {QUICKLY_CAUGHT}  by intent_precedes_effect  in seed 0, after 1 seeds" in printed
     assert "1 mutants, 0 survived" in printed
     assert main(["no such mutant"]) == 1
-
-
-@pytest.mark.proof
-@pytest.mark.requirement("simulation:mutants:caught", "simulation:seeds:decisive")
-def test_a_broker_that_always_says_ambiguous_is_caught_by_the_share() -> None:
-    """It breaks no invariant and is of no use: only counting finds it."""
-    [mutant] = [each for each in MUTANTS if each.name == ALWAYS_AMBIGUOUS]
-    assert hunt(mutant).by == SHARE

@@ -21,7 +21,7 @@ from tests.simulation.history import History, Recorded, Refused, ReportTold, Tas
 from tests.simulation.keeping import InMemory, InSqlite, Keeping
 from tests.simulation.surface import FakeSurface, Fate
 
-TICKS_MAX = 20_000
+TICKS_MAX = 8_000
 """No run has that many steps, unless it never ends; and then it must not take the machine's memory with it."""
 LEASE_AND_MORE_MS = 61_000
 """After that much time, a living process that does not move may be taken over."""

@@ -41,6 +41,10 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "A second crash, at any step of what follows the first, is survived too.",
     ),
+    "simulation:crashes:disk": Requirement(
+        SOURCE,
+        "A crash or a power cut between the steps of a story is survived with the journal on disk as well.",
+    ),
     "simulation:recovery:bounded": Requirement(
         SOURCE,
         "Counted at the target, a transaction sends at most two recoveries, one of each step or aim, ever.",
