@@ -356,8 +356,15 @@ class FakeSurface:
         return Observation(Presence.PRESENT, version, dict(thing.fields), at_ms=self.tick)
 
     def _is_kept_out(self, attempt: Attempt) -> bool:
-        """Say whether its fence alone keeps it out; one that waits, or won a comparison, has no hold on a request."""
-        has_hold = self.guarantee.fence is Fence.KILL or self.guarantee.receipt is Receipt.SAME_STEP
+        """Say whether its fence alone keeps it out; one that waits, or won a comparison, has no hold on a request.
+
+        No comparison tells an absence from an earlier one, so there the void leaves a mark at the name.
+        """
+        has_hold = (
+            self.guarantee.fence is Fence.KILL
+            or self.guarantee.receipt is Receipt.SAME_STEP
+            or attempt.before.version is None
+        )
         return attempt.key in self.stopped and self.guarantee.fence is not Fence.WAIT and has_hold
 
     def _is_as_before(self, attempt: Attempt) -> bool:
