@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -57,6 +57,12 @@ def hunt(mutant: Mutant, *, with_stories: bool = True) -> Catch:
     return Catch(mutant.name, None, "", mutant.seeds, tried)
 
 
+def hunt_all(mutants: Sequence[Mutant]) -> Iterator[Catch]:
+    """Hunt each of `mutants`, in as many processes as there are cores to count on."""
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        yield from pool.map(_hunt_named, [each.name for each in mutants])
+
+
 def _hunt_named(name: str) -> Catch:
     return hunt(next(each for each in MUTANTS if each.name == name))
 
@@ -82,10 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
     names = parser.parse_args(arguments).names
     wanted = [each for each in MUTANTS if not names or any(name in each.name for name in names)]
     survivors = 0
-    with ProcessPoolExecutor(PROCESSES) as pool:
-        for catch in pool.map(_hunt_named, [each.name for each in wanted]):
-            print(catch, flush=True)
-            survivors += catch.by is None
+    for catch in hunt_all(wanted):
+        print(catch, flush=True)
+        survivors += catch.by is None
     print(f"{len(wanted)} mutants, {survivors} survived")
     return 1 if survivors or not wanted else 0
 

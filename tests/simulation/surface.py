@@ -33,6 +33,7 @@ from amends.contract import (
 from amends.contract.operation import Json, canonical_json
 from amends.errors import RecoveryError, TargetError
 from amends.ports import Answer, Attempt, Blobs, Clock, Plan, Prepared, WriteRequest
+from amends.testing import FakeClock
 from tests.simulation.history import Fenced, History, Planned, ReadAt, Request
 
 KINDS: dict[str, Guarantee] = {
@@ -100,12 +101,12 @@ class Thing:
 class FakeSurface:
     """A Surface whose whole truth is in sight."""
 
-    def __init__(self, kind: str, history: History, clock: Clock) -> None:
-        """Make an empty one of `kind`."""
+    def __init__(self, kind: str, history: History, clock: Clock | None = None) -> None:
+        """Make an empty one of `kind`; only where waiting is a fence does it look at the clock."""
         self.kind = kind
         self.guarantee = GUARANTEES[kind]
         self.history = history
-        self.clock = clock
+        self.clock = clock or FakeClock()
         self.things: dict[str, Thing] = {}
         self.archive: list[dict[str, Json]] = []
         self.stopped: set[str] = set()
