@@ -110,7 +110,7 @@ def _mutations(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef
         for way in range(2):
             mutated = copy.deepcopy(function)
             target = list(ast.walk(mutated))[number]
-            before = ast.unparse(target) if isinstance(target, ast.expr) else ""
+            before = ast.unparse(target) if isinstance(target, ast.expr | ast.comprehension) else ""
             if _change(target, way):
                 yield (
                     f"line {function.lineno}+{_line(node) - function.lineno}: {before} -> {ast.unparse(target)}",
