@@ -10,10 +10,10 @@ from tests.simulation.story import STORIES, Story, ended, points, splits, told
 from tests.simulation.surface import KINDS
 
 IS_QUICK = os.environ.get("AMENDS_PROOF") == "quick"
-EVERY_PAIR = 8 if IS_QUICK else 1  # of the first crashes, and of the second ones after each, which ones are tried
+EVERY_PAIR = 12 if IS_QUICK else 1  # of the first crashes, and of the second ones after each, which ones are tried
 EVERY_INTERLEAVED = 24 if IS_QUICK else 1
 KINDS_SHORT = ("ledger", "mailbox")  # the one that proves most, and the one that proves nothing
-EVERY_SPLIT_LONG = 3 if IS_QUICK else 1
+EVERY_SPLIT_LONG = 5 if IS_QUICK else 1
 EVERY_SPLIT = 4  # of the splits, which ones the short form has
 EVERY_SHORT, EVERY_LONG = 32, 5  # of the splits of a story with two actors, which ones are crashed in as well
 CRASHES_ON_DISK = 4  # of each story: each one opens and closes real files
