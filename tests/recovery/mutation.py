@@ -69,6 +69,11 @@ class Place:
         return f"{self.module}.{self.name}: {self.change}"
 
 
+def loaded(name: str) -> ModuleType:
+    """Give a module by its name."""
+    return importlib.import_module(name)
+
+
 def changes(module: ModuleType) -> Iterator[Place]:
     """Give every change of every function and method of `module`."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(module)))
@@ -105,21 +110,25 @@ def _compiled(node: ast.FunctionDef, function: FunctionType) -> CodeType | None:
 
 
 def _mutations(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Give copies of `function` with one change each, and the change in words."""
+    """Give copies of `function` with one change each, and the change in words; annotations do nothing."""
+    for each in ast.walk(function):
+        if isinstance(each, ast.arg | ast.AnnAssign):
+            each.annotation = ast.Constant(None)
+        if isinstance(each, ast.FunctionDef):
+            each.returns = None
     for number, node in enumerate(ast.walk(function)):
         for way in range(2):
             mutated = copy.deepcopy(function)
             target = list(ast.walk(mutated))[number]
             before = ast.unparse(target) if isinstance(target, ast.expr | ast.comprehension) else ""
             if _change(target, way):
-                yield (
-                    f"line {function.lineno}+{_line(node) - function.lineno}: {before} -> {ast.unparse(target)}",
-                    mutated,
-                )
+                yield f"+{_line(node, function)}: {before.strip()} -> {ast.unparse(target).strip()}", mutated
 
 
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
+def _line(node: ast.AST, function: ast.FunctionDef) -> int:
+    """Give the line within the function; a comprehension begins with its target."""
+    place = node.target if isinstance(node, ast.comprehension) else node
+    return int(getattr(place, "lineno", function.lineno)) - function.lineno
 
 
 def _change(node: ast.AST, way: int) -> bool:
@@ -180,7 +189,7 @@ def main(names: list[str]) -> int:
     tried = survived = unexplained = 0
     known = explained()
     for name in names or MODULES:
-        for place in changes(importlib.import_module(name)):
+        for place in changes(loaded(name)):
             tried += 1
             if not is_noticed(place):
                 survived += 1
