@@ -52,6 +52,7 @@ _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
 }
+_CHANGEABLE = (ast.Compare, ast.BoolOp, ast.Constant, ast.comprehension, ast.IfExp, ast.BinOp, ast.UnaryOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def _mutations(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef
         if isinstance(each, ast.FunctionDef):
             each.returns = None
     for number, node in enumerate(ast.walk(function)):
-        for way in range(2):
+        for way in range(2 if isinstance(node, _CHANGEABLE) else 0):
             mutated = copy.deepcopy(function)
             target = list(ast.walk(mutated))[number]
             before = ast.unparse(target) if isinstance(target, ast.expr | ast.comprehension) else ""
