@@ -13,7 +13,6 @@ from typing import Any, Literal
 from amends.broker import Report, Steps, World, check, confirm
 from amends.broker.step import Commit, Send, Step
 from amends.contract import Fence, Happened, State, render_outcome
-from amends.contract.lifecycle import HOLDING
 from amends.errors import JournalError
 from amends.ports import Event, Journal
 from amends.testing import FakeClock, FakeIds
@@ -196,12 +195,12 @@ class SimulatedWorld:
     def settle_everything(self, process: Process | None = None) -> None:
         """Without faults from here on: a new process checks what is open, until nothing moves any more."""
         process = process or self.process()
-        before: list[tuple[str, State]] = []
+        before: list[tuple[str, State, bool]] = []
         rounds_at_rest = 0
         while rounds_at_rest < self._rounds_to_settle:
             now = self._standings(process)
             rounds_at_rest = rounds_at_rest + 1 if now == before else 0
-            if not any(state in HOLDING for _, state in now) and rounds_at_rest:
+            if not any(holds_claims for _, _, holds_claims in now) and rounds_at_rest:
                 return
             before = now
             self.clock.advance(LEASE_AND_MORE_MS)
@@ -223,7 +222,7 @@ class SimulatedWorld:
                 self.kill(each)
         process = self.process()
         self.settle_everything(process)
-        before: list[tuple[str, State]] = []
+        before: list[tuple[str, State, bool]] = []
         while (now := self._standings(process)) != before:
             before = now
             open_ones = process.journal.open()
@@ -250,9 +249,9 @@ class SimulatedWorld:
 
     # --- the parts ---------------------------------------------------------------------------------------------------
 
-    def _standings(self, process: Process) -> list[tuple[str, State]]:
-        """Give what is open, and how it stands; who works on it plays no part."""
-        return [(row.subject, row.state) for row in process.journal.open()]
+    def _standings(self, process: Process) -> list[tuple[str, State, bool]]:
+        """Give what is open, how it stands, and whether it still holds claims; who works on it plays no part."""
+        return [(row.subject, row.state, bool(row.claims)) for row in process.journal.open()]
 
     @property
     def _rounds_to_settle(self) -> int:
