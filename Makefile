@@ -8,6 +8,7 @@ SHELL := bash
 
 PYTHON ?= python3
 SEEDS ?= 2000
+FIRST ?= 0
 QUICK ?=
 UV_VERSION := 0.13.9
 
@@ -27,7 +28,7 @@ ifneq ($(shell cat $(HOME_NOTE) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help demo test check proof sim docs lock bench clean setup
+.PHONY: help demo test check proof sim mutants docs lock bench clean setup
 
 help:
 	@echo "Amends: the honest write layer for agents and automations."
@@ -37,6 +38,7 @@ help:
 	@echo "  make check              style, types, layers, docs, and the tests of the house rules"
 	@echo "  make proof [QUICK=1]    the long part: real processes killed, simulated crashes"
 	@echo "  make sim [SEEDS=2000]   simulate that many seeds; a failing one is printed with its command"
+	@echo "  make mutants            plant every mistake that we could think of, and say who catches it"
 	@echo "  make bench              measure what a write costs on this machine"
 	@echo "  make docs               write the generated pages anew from the code"
 	@echo "  make lock               resolve the requirements anew, with hashes"
@@ -74,7 +76,10 @@ proof: $(STAMP)
 	@PYTEST_TIMEOUT=$(PROOF_TIMEOUT_S) AMENDS_PROOF=$(if $(QUICK),quick,full) $(BIN)/pytest -m proof $(TESTED)
 
 sim: $(STAMP)
-	@$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
+	@$(BIN)/python -m tests.simulation.run --seeds $(SEEDS) --first $(FIRST) --processes 2
+
+mutants: $(STAMP)
+	@$(BIN)/python -m tests.simulation.hunt
 
 bench: $(STAMP)
 	@$(BIN)/python benchmarks/run.py

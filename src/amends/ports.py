@@ -159,9 +159,9 @@ class Plan:
 
     `payload` is JSON and names blobs by digest; nothing in it changes any more. `shown_source` is what was seen at the
     source of a move or rename. `warnings` are sentences to show before confirming. `undoable` says whether the surface
-    could reverse it. `keeps_receipt` says that the receipt of its landing outlives whatever overwrites the target, is
-    at least as durable as the journal, and is not pruned before the journal's next sync: then the record of `applied`
-    may be lost to a power cut, since the receipt settles it again.
+    could reverse it. `keeps_receipt` says that the receipt of its landing is found by `fence`, outlives whatever
+    overwrites the target, is at least as durable as the journal, and is not pruned before the journal's next sync: then
+    the record of `applied` may be lost to a power cut, since the receipt settles it again.
     """
 
     operation: Operation

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, pairwise
 
 from amends.broker import Life
-from amends.contract import ABSENT, Fact, Happened, Observation, Operation, OperationKind, State
+from amends.contract import ABSENT, Evidence, Fact, Happened, Observation, Operation, OperationKind, State
 from amends.contract.operation import Json, canonical_json
 from tests.simulation.case import Case
 from tests.simulation.history import Recorded, Request
@@ -38,6 +38,47 @@ def recovery_follows_a_look(case: Case) -> Found:
             seen = decided.event.data["audit"].get(target)
             if seen is None or not any(read.target == target and _plain(read.seen) == seen for read in reads):
                 yield f"{name} was sent as a recovery without a fresh look at {target}"
+
+
+def what_follows_a_failure_was_looked_at(case: Case) -> Found:
+    """15: after a write that did not apply, the next one follows a reading of all, newer than all that could land."""
+    for transaction, requests in case.sent_for.items():
+        for one, other in pairwise(request for request in requests if not _is_too_late(case, request)):
+            intent = case.intents.get(other.operation_id)
+            is_done = any(
+                life.operation_id == one.operation_id and life.is_done
+                for life in _lives_at(case, transaction, intent.tick if intent else other.tick)
+            )
+            if is_done or intent is None or case.lives[other.operation_id].is_recovery:
+                continue
+            since = _quiet_since(case, transaction, intent.tick)
+            reads = {read.target for read in case.reads_by(intent.task) if since <= read.tick < intent.tick}
+            for target in sorted(_named(case, transaction, intent.tick) - reads):
+                yield f"{other.operation_id} was sent after {one.operation_id} had failed, without a look at {target}"
+
+
+def recovery_is_paid_with_its_intent(case: Case) -> Found:
+    """17: what a recovery uses up of the budget is recorded in the same commit as its intent."""
+    for request in case.recoveries:
+        decided, intent = _decided(case, request), case.intents.get(request.operation_id)
+        spends = decided.event.data.get("spends") if decided is not None else None
+        if decided is None or intent is None or spends is None or decided.tick != intent.tick:
+            yield f"{request.operation_id} was sent as a recovery that its budget does not know"
+            continue
+        if _fingerprint_of(case, request.operation_id) not in spends["fingerprints"]:
+            yield f"{request.operation_id} was sent as a recovery, and another one was paid for"
+        names = {(target, WHOLE if field == "*" else field) for target, field in spends["aims"]}
+        if not _aims(request.attempt.operation) <= names:
+            yield f"{request.operation_id} was sent as a recovery, and not all that it aims at was paid for"
+
+
+def an_end_waits_for_quiet(case: Case) -> Found:
+    """15, 25: COMPLETE and BLOCKED are recorded only once no attempt of the transaction can land any more."""
+    for transaction in case.ends:
+        for happened in (Happened.COMPLETED, Happened.BLOCKED):
+            for item in case.happened(transaction, happened):
+                if item.task and _quiet_since(case, transaction, item.tick) > item.tick:
+                    yield f"{transaction} was recorded as {happened} while a write of it could still land"
 
 
 def recovery_helps(case: Case) -> Found:
@@ -85,8 +126,10 @@ def recoveries_are_few(case: Case) -> Found:
         for name, count in Counter(_fingerprint(request.attempt.operation) for request in made).items():
             if count > 1:
                 yield f"{transaction} recovered {name} {count} times"
+        planned_ones = [case.lives[name].operation for name in planned]
         for one, other in combinations(made, 2):
-            if _overlap(one.attempt.operation, other.attempt.operation):
+            touched = [each for each in planned_ones if _overlap(one.attempt.operation, each)]
+            if any(_overlap(each, other.attempt.operation) for each in (one.attempt.operation, *touched)):
                 yield f"{other.operation_id} recovered what {one.operation_id} had recovered"
 
 
@@ -105,15 +148,15 @@ def an_end_is_an_end(case: Case) -> Found:
         followed = case.happened(transaction, Happened.FOLLOWED_UP)
         until = followed[0].tick if followed else None
         for other, requests in case.sent_for.items():
-            opened = case.recorded[other][0]
             if other == transaction or _is_a_persons(case, other):
                 continue
-            is_later = opened.tick > blocked_at and (until is None or opened.tick < until)
-            knew = case.task(opened.task).started_at > blocked_at or _by(case, transaction) == opened.task
-            if is_later and knew:
-                for request in requests:
-                    if any(_overlap(request.attempt.operation, each) for each in _operations(case, transaction)):
-                        yield f"{request.operation_id} was sent around {transaction}, which is BLOCKED"
+            for request in requests:
+                intended = case.intents[request.operation_id].tick
+                is_between = intended > blocked_at and (until is None or intended < until)
+                if is_between and any(
+                    _overlap(request.attempt.operation, each) for each in _operations(case, transaction)
+                ):
+                    yield f"{request.operation_id} was sent around {transaction}, which is BLOCKED"
 
 
 def what_failed_is_not_asked_anew(case: Case) -> Found:
@@ -123,6 +166,8 @@ def what_failed_is_not_asked_anew(case: Case) -> Found:
     }
     for item in case.history.recorded:
         if item.event.happened is not Happened.FAILED or item.event.subject not in case.intents:
+            continue
+        if item.event.data["evidence"] == Evidence.ALREADY_SO:
             continue
         life = case.lives[item.event.subject]
         end = ends.get(life.transaction)
@@ -168,6 +213,8 @@ def complete_means_that_all_holds(case: Case) -> Found:
                 seen = [read.seen for read in reads if read.target == fact.target]
                 if not seen or not fact.holds(seen[-1]):
                     yield f"{transaction} is complete, and {fact.target} {fact.field} was not seen as asked"
+                elif "seen_at_ms" in item.event.data and (len(seen) < 2 or not fact.holds(seen[-2])):
+                    yield f"{transaction} is complete, and {fact.target} {fact.field} was not seen so twice"
 
 
 def blocked_says_what_is_amiss(case: Case) -> Found:
@@ -190,6 +237,9 @@ def blocked_says_what_is_amiss(case: Case) -> Found:
 
 BOUNDS: tuple[Callable[[Case], Found], ...] = (
     recovery_follows_a_look,
+    what_follows_a_failure_was_looked_at,
+    recovery_is_paid_with_its_intent,
+    an_end_waits_for_quiet,
     recovery_helps,
     nothing_swings,
     recoveries_are_few,
@@ -243,7 +293,7 @@ def _named(case: Case, transaction: str, before: int) -> set[str]:
     found = {fact.target for fact in _gate(case, transaction)}
     for name, life in case.lives.items():
         if life.transaction == transaction and case.recorded[name][0].tick < before:
-            found.add(life.operation.target)
+            found |= {life.operation.target, life.operation.source or life.operation.target}
     return found
 
 
@@ -253,7 +303,11 @@ def _gate(case: Case, transaction: str) -> list[Fact]:
 
 def _opening(case: Case, transaction: str) -> Audit:
     planned = [case.lives[name] for name in case.recorded[transaction][0].event.data["operations"]]
-    return {life.operation.target: _plain(life.plan.shown) for life in planned}
+    seen = {life.operation.target: _plain(life.plan.shown) for life in planned}
+    for life in planned:
+        if life.operation.source is not None and life.plan.shown_source is not None:
+            seen[life.operation.source] = _plain(life.plan.shown_source)
+    return seen
 
 
 def _audit_before(case: Case, request: Request, *, since: int) -> Audit:
@@ -295,12 +349,19 @@ def _fingerprint(operation: Operation) -> str:
     return canonical_json([operation.kind, operation.target, operation.source, facts])
 
 
+def _fingerprint_of(case: Case, operation_id: str) -> str:
+    """Give the fingerprint that was recorded with the write."""
+    found: str = case.recorded[operation_id][0].event.data["fingerprint"]
+    return found
+
+
 def _aims(operation: Operation) -> set[tuple[str, str]]:
     is_whole = operation.kind is not OperationKind.EDIT
     found = {
         (fact.target, WHOLE if is_whole or fact.value == ABSENT else fact.field) for fact in operation.postcondition
     }
-    return found | ({(operation.target, WHOLE)} if is_whole else set())
+    places = {operation.target, operation.source} - {None} if is_whole else set()
+    return found | {(place, WHOLE) for place in places if place is not None}
 
 
 def _overlap(one: Operation, other: Operation) -> bool:
@@ -326,10 +387,6 @@ def _attempted(case: Case, before: int) -> Iterator[Life]:
 
 def _operations(case: Case, transaction: str) -> list[Operation]:
     return [life.operation for life in case.lives.values() if life.transaction == transaction]
-
-
-def _by(case: Case, transaction: str) -> int:
-    return next(item.task for item in case.recorded[transaction] if item.event.happened is Happened.BLOCKED)
 
 
 def _lives_at(case: Case, transaction: str, tick: int) -> list[Life]:

@@ -30,7 +30,7 @@ class Case:
         found: dict[str, list[Recorded]] = defaultdict(list)
         for item in self.history.recorded:
             found[item.event.subject].append(item)
-        return found
+        return dict(found)
 
     @cached_property
     def lives(self) -> dict[str, Life]:
@@ -70,7 +70,7 @@ class Case:
 
     def happened(self, subject: str, happened: Happened) -> list[Recorded]:
         """Give the events of one sort of `subject`."""
-        return [item for item in self.recorded[subject] if item.event.happened is happened]
+        return [item for item in self.recorded.get(subject, []) if item.event.happened is happened]
 
     @cached_property
     def requests(self) -> list[Request]:

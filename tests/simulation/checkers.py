@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from amends.broker import Life
 from amends.contract import (
     Claim,
     Compare,
@@ -19,7 +18,6 @@ from amends.contract import (
     Fence,
     Happened,
     Level,
-    OperationKind,
     Presence,
     State,
     WriteOutcome,
@@ -30,9 +28,13 @@ from amends.recovery import confirmation_digest, fingerprint
 from tests.simulation.bounds import BOUNDS
 from tests.simulation.case import FOREVER, Case
 from tests.simulation.history import SENDING, Fields, Request, Told
-from tests.simulation.surface import KINDS
+from tests.simulation.surface import GUARANTEES, needs
 
 Found = Iterator[str]
+
+LEASE_MS = 60_000
+"""What a living process is given; written here again, so that a shorter one in the broker is noticed."""
+DECIDING = frozenset({Happened.APPLIED, Happened.FAILED})
 
 
 def at_most_one_effect(case: Case) -> Found:
@@ -114,7 +116,7 @@ def outcomes_never_change(case: Case) -> Found:
                 and not (
                     first.outcome is WriteOutcome.APPLIED
                     and first.life.plan.keeps_receipt
-                    and any(first.tick < cut < told.tick for cut in cuts)
+                    and any(first.tick <= cut < told.tick for cut in cuts)
                 )
             ):
                 yield f"{told.life.operation_id} was told as ambiguous after it was told as {first.outcome}"
@@ -161,20 +163,27 @@ def what_moved_is_not_sent(case: Case) -> Found:
     """10: what differs at confirm time from what was shown leaves no request; a fresh read comes before each."""
     for request in case.requests:
         shown = case.proposed[request.operation_id].plan.shown
-        if not request.attempt.before.same_as(shown):
+        shown_source = case.proposed[request.operation_id].plan.shown_source
+        is_same = request.attempt.before.same_as(shown)
+        if shown_source is not None and request.attempt.before_source is not None:
+            is_same = is_same and request.attempt.before_source.same_as(shown_source)
+        if not is_same:
             yield f"{request.operation_id} was sent, though its target was no longer as it was shown"
-        reads = [
-            read
-            for read in case.reads_by(request.task)
-            if read.target == request.attempt.operation.target and read.tick < request.tick
-        ]
-        same = [read for read in reads if read.seen.same_as(request.attempt.before)]
-        if not any(read.seen == request.attempt.before for read in reads):
-            yield f"{request.operation_id} was sent without a fresh read"
         intent = case.intents.get(request.operation_id)
-        is_compared = KINDS[case.kind].compare is Compare.ATOMIC
-        if not is_compared and intent is not None and not any(read.tick > intent.tick for read in same):
-            yield f"{request.operation_id} was sent without a second look under its claims"
+        is_compared = GUARANTEES[case.kind].compare is Compare.ATOMIC
+        attempt = request.attempt
+        for place, before in (
+            (attempt.operation.target, attempt.before),
+            (attempt.operation.source, attempt.before_source),
+        ):
+            if place is None or before is None:
+                continue
+            reads = [read for read in case.reads_by(request.task) if read.target == place and read.tick < request.tick]
+            if not any(read.seen == before for read in reads):
+                yield f"{request.operation_id} was sent without a fresh read of {place}"
+            same = [read for read in reads if read.seen.same_as(before)]
+            if not is_compared and intent is not None and not any(read.tick > intent.tick for read in same):
+                yield f"{request.operation_id} was sent without a second look at {place} under its claims"
 
 
 def what_is_sent_was_confirmed(case: Case) -> Found:
@@ -184,7 +193,8 @@ def what_is_sent_was_confirmed(case: Case) -> Found:
         attempt = request.attempt
         if (attempt.operation, attempt.payload) != (proposed.operation, proposed.plan.payload):
             yield f"{request.operation_id} was sent differently from what was proposed"
-        digest = confirmation_digest(fingerprint(attempt.operation), attempt.payload, proposed.plan.shown)
+        plan, print_of_it = proposed.plan, fingerprint(attempt.operation)
+        digest = confirmation_digest(print_of_it, attempt.payload, plan.shown, plan.shown_source)
         confirmed = [e for e in case.history.of(request.operation_id) if e.happened is Happened.CONFIRMED]
         if [event.data["digest"] for event in confirmed] != [digest]:
             yield f"{request.operation_id} was sent without a confirmation of just that"
@@ -200,8 +210,8 @@ def claims_keep_others_out(case: Case) -> Found:
     for (_, over, one), (other_start, _, other) in combinations(sorted(spans, key=lambda span: span[:2]), 2):
         overlap = any(
             claim.overlaps(wanted)
-            for claim in _needs(case.lives[one.event.subject])
-            for wanted in _needs(case.lives[other.event.subject])
+            for claim in needs(case.lives[one.event.subject].operation)
+            for wanted in needs(case.lives[other.event.subject].operation)
         )
         if overlap and other_start < over:
             yield f"{other.event.subject} was sent while {one.event.subject} could still land on the same target"
@@ -214,8 +224,8 @@ def nobody_else_is_kept_out(case: Case) -> Found:
         reason = told.life.reason or ""
         if told.outcome is WriteOutcome.FAILED and "still holds" in reason:
             holder = next((name for name in claims if f"operation {name} " in reason), None)
-            target = Claim(told.life.operation.target, subtree=True)
-            if holder is None or not any(claim.overlaps(target) for claim in claims[holder]):
+            needed = [Claim(claim.name, subtree=True) for claim in needs(told.life.operation)]
+            if holder is None or not any(claim.overlaps(each) for claim in claims[holder] for each in needed):
                 yield f"{told.life.operation_id} was kept out by {holder}, which holds something else"
     for number, told_by in _told_by_task(case).items():
         planned = [item.plan for item in case.history.planned if item.task == number]
@@ -241,7 +251,7 @@ def undo_is_careful(case: Case) -> Found:
         if life.reverses is None:
             continue
         left = [effect for effect in case.effects.get(life.reverses, []) if effect.is_whole]
-        before = request.attempt.before
+        before = request.attempt.before_source or request.attempt.before
         seen = dict(before.fields) if before.presence is Presence.PRESENT else None
         if left and seen != left[0].after:
             yield f"{request.operation_id} undid {life.reverses}, whose target was no longer as it left it"
@@ -253,7 +263,7 @@ def undo_restores(case: Case) -> Found:
         reverses = case.proposed[effect.operation_id].reverses
         if reverses is None or not effect.is_whole or reverses not in case.intents:
             continue
-        before = case.intents[reverses].event.data["before"]
+        before = case.intents[reverses].event.data["before_source"] or case.intents[reverses].event.data["before"]
         was: Fields | None = before["fields"] if before["presence"] == Presence.PRESENT else None
         if effect.after != was:
             yield f"{effect.operation_id} undid {reverses}, and left something else than what was there before"
@@ -279,7 +289,7 @@ def each_write_speaks_for_itself(case: Case) -> Found:
 
 def the_message_admits_races(case: Case) -> Found:
     """22: a foreign writer's bytes are never overwritten at atomic; at racy and blind the message admits it."""
-    guarantee = KINDS[case.kind]
+    guarantee = GUARANTEES[case.kind]
     for effect in case.history.effects:
         if effect.overwrote_foreign and guarantee.compare is Compare.ATOMIC:
             yield f"{effect.operation_id} overwrote what somebody else wrote"
@@ -291,7 +301,7 @@ def the_message_admits_races(case: Case) -> Found:
 
 def nothing_stays_in_doubt(case: Case) -> Found:
     """20, 23: with the faults off, everything sent is decided or closed, or waits on a person by name."""
-    can_settle = KINDS[case.kind].fence is not Fence.NONE
+    can_settle = GUARANTEES[case.kind].fence is not Fence.NONE
     for operation_id in case.intents:
         life = case.lives[operation_id]
         if life.state in HOLDING and (can_settle or life.state is State.EXECUTING):
@@ -351,6 +361,52 @@ def errors_are_true(case: Case) -> Found:
             yield f"{case.task(refused.task).name} said that nothing was sent ({error.code}); it sent {sent}"
 
 
+def what_is_told_is_durable(case: Case) -> Found:
+    """6, 25: an outcome is told only once it is recorded durably, or where its target keeps the proof of it."""
+    for told in case.history.told:
+        if told.outcome not in (WriteOutcome.APPLIED, WriteOutcome.FAILED):
+            continue
+        is_proved = told.life.evidence in (Evidence.ACKNOWLEDGED, Evidence.RECEIPT)
+        if told.outcome is WriteOutcome.APPLIED and is_proved and told.life.plan.keeps_receipt:
+            continue
+        decided = [item for item in case.recorded.get(told.life.operation_id, []) if item.event.happened in DECIDING]
+        if not decided or not any(
+            item.is_durable for item in case.history.recorded if decided[0].tick <= item.tick <= told.tick
+        ):
+            yield f"{told.life.operation_id} was told as {told.outcome}, and a power cut could take that back"
+
+
+def nobody_is_made_to_decline(case: Case) -> Found:
+    """DESIGN 5: a decline is a person's; what is too late expires, only then, and is not confirmed any more."""
+    for items in case.recorded.values():
+        expires_at = items[0].event.data.get("expires_at_ms")
+        for item in items:
+            name, event = item.event.subject, item.event
+            if event.happened is Happened.DECLINED and item.task and case.task(item.task).name != "decline":
+                yield f"{name} was recorded as declined by '{case.task(item.task).name}'"
+            if event.happened is Happened.EXPIRED and (expires_at is None or event.at_ms < expires_at):
+                yield f"{name} expired before its time"
+            is_late = expires_at is not None and event.at_ms >= expires_at
+            if event.happened is Happened.CONFIRMED and is_late:
+                yield f"{name} was confirmed after it had expired"
+
+
+def a_living_sender_keeps_its_write(case: Case) -> Found:
+    """24: from a process that lives, a write is taken only after its lease, by the clock that can't jump."""
+    for name, intent in case.intents.items():
+        for item in case.recorded[name]:
+            if item.event.happened is Happened.ANSWER_LOST:
+                break
+            if item.event.happened is Happened.TAKEN_OVER:
+                died_at = case.history.deaths.get(intent.event.data["owner"])
+                is_alive = died_at is None or died_at > item.tick
+                since = intent.event.data["since"]
+                has_time = item.boot_id == since["boot_id"] and item.monotonic_ms - since["monotonic_ms"] <= LEASE_MS
+                if is_alive and has_time:
+                    yield f"{name} was taken from a process that was at work on it"
+                break
+
+
 CHECKERS: tuple[Callable[[Case], Found], ...] = (
     at_most_one_effect,
     applied_holds_what_was_confirmed,
@@ -374,6 +430,9 @@ CHECKERS: tuple[Callable[[Case], Found], ...] = (
     a_sender_that_was_taken_over_does_not_send,
     the_journal_verifies,
     errors_are_true,
+    what_is_told_is_durable,
+    nobody_is_made_to_decline,
+    a_living_sender_keeps_its_write,
     *BOUNDS,
 )
 
@@ -393,11 +452,6 @@ def _keys(case: Case) -> dict[str, set[str]]:
     return found
 
 
-def _needs(life: Life) -> tuple[Claim, ...]:
-    """Give what a write truly needs for itself, whatever was recorded as claimed."""
-    return (Claim(life.operation.target, subtree=life.operation.kind is OperationKind.ARCHIVE),)
-
-
 def _told_by_task(case: Case) -> dict[int, list[Told]]:
     found: dict[int, list[Told]] = defaultdict(list)
     for told in case.history.told:
@@ -406,7 +460,8 @@ def _told_by_task(case: Case) -> dict[int, list[Told]]:
 
 
 def _overstated(told: Told) -> Found:
-    for claim in ("I created", "I edited", "I archived", "I uploaded", "holds now what was asked", "landed is there"):
+    done = [f"I {word}" for word in ("created", "edited", "archived", "moved", "renamed", "deleted", "uploaded")]
+    for claim in (*done, "holds now what was asked", "landed is there"):
         if claim in told.text:
             yield f"{told.life.operation_id} is {told.outcome}, and its message says: {told.text}"
     if told.outcome is WriteOutcome.AMBIGUOUS and "nothing was changed" in told.text:

@@ -20,13 +20,16 @@ SENDING = frozenset({"propose", "propose again", "confirm", "undo", "followup"})
 """The calls that may send: all others read, fence and record."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Request:
     """One request that reached the wire, and what became of it. `before` and `after` are the target's content."""
 
     tick: int
     task: int
     attempt: Attempt
+    sent_boot: str
+    sent_ms: int
+    """When it was sent, by the clock that only runs forward."""
     landed_at: int | None = None
     before: Fields | None = None
     after: Fields | None = None
@@ -86,6 +89,8 @@ class Recorded:
     task: int
     event: Event
     is_durable: bool
+    boot_id: str
+    monotonic_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,10 @@ class History:
 
     tasks: list[TaskRecord] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    copies: list[Request] = field(default_factory=list)
+    """Requests that were doubled on the way; ours is in `requests`."""
+    deaths: dict[str, int] = field(default_factory=dict)
+    """When each process ended that did not live to the end."""
     fences: list[Fenced] = field(default_factory=list)
     reads: list[ReadAt] = field(default_factory=list)
     planned: list[Planned] = field(default_factory=list)
@@ -153,7 +162,8 @@ class History:
     @property
     def effects(self) -> list[Request]:
         """The requests that landed, in the order of landing."""
-        return sorted((r for r in self.requests if r.landed_at is not None), key=lambda r: r.landed_at or 0)
+        landed = (r for r in (*self.requests, *self.copies) if r.landed_at is not None)
+        return sorted(landed, key=lambda r: r.landed_at or 0)
 
     def of(self, operation_id: str) -> list[Event]:
         """Give the recorded events of one write."""

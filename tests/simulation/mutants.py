@@ -8,17 +8,20 @@ mutant that no longer fits says so, and is rewritten with it.
 from __future__ import annotations
 
 import inspect
-import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from amends.broker import life, machine, proposal, sequel, step, transaction
+from amends.contract import lifecycle, message
 from amends.journal import rule
 from amends.recovery import budget, governor, mismatch
+
+SEEDS_MAX = 600
+"""A mistake that hides longer than that gets a story of its own, or more seeds by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +36,22 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A mistake, in words and as changes. `seeds` is how many may be needed to find it; none: the stories find it."""
+    """A mistake, in words and as changes. `seeds` is how many are tried to find it, `story` one that does at once."""
 
     name: str
     changes: tuple[Change, ...]
-    seeds: int = 600
+    seeds: int = SEEDS_MAX
+    story: str | None = None
 
 
-def mutant(name: str, *changes: tuple[ModuleType, str, str, str], seeds: int = 600) -> Mutant:
+def mutant(
+    name: str, *changes: tuple[ModuleType, str, str, str], seeds: int = SEEDS_MAX, story: str | None = None
+) -> Mutant:
     """Write a mutant down."""
-    return Mutant(name, tuple(Change(*change) for change in changes), seeds)
+    return Mutant(name, tuple(Change(*change) for change in changes), 0 if story is not None else seeds, story)
 
 
-SURVIVORS = frozenset(
-    {
-        "subtrees are not claimed",
-        "a transaction is complete when one fact holds",
-        "the rest goes on after a failure",
-        "aims are left out of the budget",
-        "a recovery is decided while an attempt may still land",
-        "what did not help is tried on",
-        "a write about what failed is a transaction of its own",
-        "what is BLOCKED goes on when it is confirmed again",
-    }
-)
-"""Mistakes that these seeds do not find. `docs/concepts/how-we-test.md` says which, and what else finds them."""
-
-_ALL: tuple[Mutant, ...] = (
+MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "a timeout means failed",
         (
@@ -141,8 +133,8 @@ _ALL: tuple[Mutant, ...] = (
         (
             machine,
             "execute",
-            "    current = yield from recall(life.operation_id)\n",
-            "    current = life\n",
+            "if row is None or (row.state, row.epoch) != (State.EXECUTING, life.epoch):",
+            "if False:",
         ),
     ),
     mutant(
@@ -150,7 +142,7 @@ _ALL: tuple[Mutant, ...] = (
         (
             machine,
             "execute",
-            "if current.state is not State.EXECUTING or current.epoch != life.epoch:",
+            "if row is None or (row.state, row.epoch) != (State.EXECUTING, life.epoch):",
             "if False:",
         ),
     ),
@@ -160,7 +152,7 @@ _ALL: tuple[Mutant, ...] = (
         (
             machine,
             "execute",
-            "if current.state is not State.EXECUTING or current.epoch != life.epoch:",
+            "if row is None or (row.state, row.epoch) != (State.EXECUTING, life.epoch):",
             "if False:",
         ),
     ),
@@ -176,7 +168,7 @@ _ALL: tuple[Mutant, ...] = (
             "claims=prepared.claims,",
             "claims=tuple(replace(claim, subtree=False) for claim in prepared.claims),",
         ),
-        seeds=3000,
+        story="written to while what it is in is archived",
     ),
     mutant(
         "claims are freed though the attempt may still land",
@@ -231,18 +223,22 @@ _ALL: tuple[Mutant, ...] = (
         (
             transaction,
             "run",
-            "        report = yield from find(report.transaction)\n        while report.state is State.OPEN:\n",
+            "        report = yield from refreshed(report)\n        while report.state is State.OPEN:\n",
             "        while report.state is State.OPEN and not has_sent:\n",
         ),
-        seeds=3000,
     ),
     mutant(
         "an outcome is told before it is recorded",
-        (machine, "record", "yield from do(Commit((*pending, event, *also, *closing(ended, moment.now_ms))))", "pass"),
+        (
+            machine,
+            "record",
+            "yield from do(Commit((*pending, event, *also, *closing(ended, moment.now_ms)), durable=is_durable))",
+            "pass",
+        ),
         (
             transaction,
             "run",
-            "        report = yield from find(report.transaction)\n        while report.state is State.OPEN:\n",
+            "        report = yield from refreshed(report)\n        while report.state is State.OPEN:\n",
             "        while report.state is State.OPEN and not has_sent:\n",
         ),
     ),
@@ -278,18 +274,19 @@ _ALL: tuple[Mutant, ...] = (
             "    seen = yield from do(Read(life.operation.target))\n"
             "    plan = replace((yield from do(PlanUndo(proposal, life.attempt))), shown=seen)",
         ),
+        story="undo is stale",
     ),
     mutant(
         "an undo is sent as the proposal came, without a confirmation",
         (
             sequel,
             "undo",
-            "return (yield from open_transaction([plan], replace(ask, title=title), reverses=[life.operation_id]))",
+            "return (yield from open_transaction(plans, replace(ask, title=title), reverses=[life.operation_id]))",
             "from amends.broker.transaction import run\n"
             "    from amends.contract.lifecycle import Happened\n"
             "    from amends.ports import Event\n"
             "    asking = replace(ask, confirmed_by=None)\n"
-            "    report = yield from open_transaction([plan], asking, reverses=[life.operation_id])\n"
+            "    report = yield from open_transaction(plans, asking, reverses=[life.operation_id])\n"
             "    if not report.waiting(State.PROPOSED):\n"
             "        return report\n"
             "    [undoing] = report.lives\n"
@@ -301,15 +298,22 @@ _ALL: tuple[Mutant, ...] = (
     mutant(
         "a write is undone by whoever asks, twice if twice asked",
         (machine, "_overtaken", "if reversed_life.undone_by is not None:", "if False:"),
-        seeds=0,
+        story="two undos",
     ),
     mutant(
         "any outcome under way answers for every payload",
         (
             proposal,
             "_join",
-            'planned = wanted.get(row.fingerprint or "")',
-            "planned = plans[0] if row.fingerprint else None",
+            'planned = wanted[row.fingerprint or ""]',
+            "planned = plans[0]",
+        ),
+        (
+            proposal,
+            "_join",
+            "do(ListTouching(frozenset(wanted), frozenset()))):\n",
+            "do(__import__('amends.broker.step').broker.step.ListOpen())):\n"
+            "        if not row.fingerprint:\n            continue\n",
         ),
         (
             proposal,
@@ -335,26 +339,24 @@ _ALL: tuple[Mutant, ...] = (
     mutant(
         "a journal that failed after a send is raised",
         (transaction, "run", "        if not has_sent:\n            raise", "        raise"),
-        seeds=3000,
     ),
     mutant(
         "a journal that failed after a recovery is raised",
         (transaction, "run", "has_sent = has_sent or isinstance(decision, Proceed | Recover)", "pass"),
-        seeds=3000,
     ),
     mutant(
         "the budget is kept in memory",
         (transaction, "_recover", ', "spends": spends}', "}"),
         (governor, "Case.used", "return self.spent | counted", "return self.spent"),
-        seeds=0,
+        story="each of three fails once",
     ),
     mutant(
         "the fingerprint has the label in it",
         (
             transaction,
             "proposed",
-            '"fingerprint": fingerprint(plan.operation),',
-            '"fingerprint": f"{operation_id} {fingerprint(plan.operation)}",',
+            '"fingerprint": print_of_it,',
+            '"fingerprint": f"{operation_id} {print_of_it}",',
         ),
     ),
     mutant(
@@ -366,12 +368,12 @@ _ALL: tuple[Mutant, ...] = (
             "",
         ),
         (rule, "plus", "or overlap(spent.aims, more.aims)", ""),
-        seeds=0,
+        story="asked anew after its recovery",
     ),
     mutant(
         "only the last state is compared to find a return",
         (mismatch, "oscillating", "states[: max(0, place - 1)]", "states[max(0, place - 1) : place]"),
-        seeds=0,
+        story="to and fro",
     ),
     mutant(
         "a recovery is decided on what was seen before",
@@ -402,7 +404,6 @@ _ALL: tuple[Mutant, ...] = (
             "spent.is_exhausted or spent.fingerprints & more.fingerprints or overlap(spent.aims, more.aims)",
             "False",
         ),
-        seeds=0,
     ),
     mutant(
         "the second look under the claims is left out",
@@ -419,21 +420,24 @@ _ALL: tuple[Mutant, ...] = (
     ),
     mutant(
         "what is BLOCKED is gone round under another name",
-        (proposal, "_unfinished", "if report.state is State.BLOCKED and report.was_attempted:", "if False:"),
+        (proposal, "_unfinished", "if ended.state is State.BLOCKED and ended.was_attempted:", "if False:"),
+        (transaction, "_executed", "if report.follows is None and claiming.reverses is None:", "if False:"),
     ),
     mutant(
         "what is BLOCKED just now is gone round",
         (
             proposal,
             "_unfinished",
-            "                return report\n",
-            "                return report\n            continue\n",
+            "if ended.state is State.BLOCKED and ended.was_attempted:",
+            "if report.state is State.BLOCKED and ended.was_attempted:",
         ),
-        seeds=3000,
+        (transaction, "_executed", "if report.follows is None and claiming.reverses is None:", "if False:"),
     ),
     mutant(
         "a write about what failed is a transaction of its own",
-        (proposal, "_carried", "if unfinished is not None:", "if False:"),
+        (proposal, "_carried", "if unfinished is None:", "if True:"),
+        (transaction, "_executed", "if report.follows is None and claiming.reverses is None:", "if False:"),
+        story="taken over",
     ),
     mutant(
         "what is BLOCKED goes on when it is confirmed again",
@@ -441,9 +445,28 @@ _ALL: tuple[Mutant, ...] = (
             proposal,
             "confirm",
             "        if report.state is State.OPEN:",
-            "        if report.state is State.BLOCKED:\n            report = replace(report, state=State.OPEN)\n"
-            "        if report.state is State.OPEN:",
+            "        if report.state in (State.OPEN, State.BLOCKED):",
         ),
+        (
+            transaction,
+            "run",
+            "while report.state is State.OPEN:",
+            "while report.state in (State.OPEN, State.BLOCKED):",
+        ),
+        (
+            transaction,
+            "run",
+            "            report = yield from find(report.transaction)\n    except",
+            "            if report.state is State.BLOCKED:\n                break\n"
+            "            report = yield from find(report.transaction)\n    except",
+        ),
+        (
+            lifecycle,
+            "after",
+            "TABLE[state].get(event)",
+            "TABLE[State.OPEN if state is State.BLOCKED and event is Happened.RECOVERING else state].get(event)",
+        ),
+        story="behind a locked door",
     ),
     mutant(
         "the fence of the surface is skipped and its answer made up",
@@ -455,67 +478,210 @@ _ALL: tuple[Mutant, ...] = (
             "from amends.contract.outcome import Evidence\n    return Answer(Evidence.VOIDED)",
         ),
     ),
+    mutant(
+        "a receipt is not asked whether it is one of a void",
+        (
+            machine,
+            "settle",
+            "    answer = _within(answer, FENCE_PROVES)\n",
+            "    answer = _within(answer, FENCE_PROVES)\n    if answer.evidence is Evidence.VOIDED:\n"
+            "        answer = replace(answer, evidence=Evidence.RECEIPT)\n",
+        ),
+    ),
+    mutant(
+        "a bump of the epoch counts as a fence",
+        (
+            machine,
+            "settle",
+            "answer = yield from do(SetFence(life.attempt, is_gone))",
+            "answer = Answer(Evidence.VOIDED)\n        if len(events) == 1:\n"
+            "            answer = yield from do(SetFence(life.attempt, is_gone))",
+        ),
+    ),
+    mutant(
+        "a sender that lives is taken for gone",
+        (machine, "_is_sender_gone", "return not (", "return True or not ("),
+        story="held up past the bound",
+    ),
+    mutant(
+        "applied is recorded lazily whatever the target keeps",
+        (
+            machine,
+            "record",
+            "is_durable = bool(pending) or not _is_kept_there(ended)",
+            "is_durable = happened is not Happened.APPLIED",
+        ),
+    ),
+    mutant(
+        "what fails about the same is only looked for before the claims",
+        (transaction, "_executed", "if report.follows is None and claiming.reverses is None:", "if False:"),
+        story="asked anew after its recovery",
+    ),
+    mutant(
+        "failed is recorded lazily",
+        (
+            machine,
+            "record",
+            "is_durable = bool(pending) or not _is_kept_there(ended)",
+            "is_durable = happened is not Happened.FAILED",
+        ),
+    ),
+    mutant(
+        "what is ambiguous is told as applied",
+        (
+            life,
+            "Life.result",
+            "outcome = _OUTCOMES.get(self.state)",
+            "outcome = _OUTCOMES.get(State.APPLIED if self.state is State.AMBIGUOUS else self.state)",
+        ),
+        (
+            life,
+            "Life.result",
+            "self.evidence or Evidence.UNPROVEN",
+            "Evidence.ACKNOWLEDGED if self.state is State.AMBIGUOUS else self.evidence or Evidence.UNPROVEN",
+        ),
+    ),
+    mutant(
+        "the sentence for what is ambiguous says that it is done",
+        (
+            message,
+            "render_outcome",
+            "phrase = phrases.get((result.outcome, result.evidence)) or PHRASES[(result.outcome, result.evidence)]",
+            "phrase = PHRASES[(_A, None) if ambiguous else (result.outcome, result.evidence)]",
+        ),
+    ),
+    mutant(
+        "expiry reads as a decline",
+        (
+            proposal,
+            "confirm",
+            "withdraw(report, Happened.EXPIRED, {}, moment)",
+            'withdraw(report, Happened.DECLINED, {"by": "nobody", "reason": "too late"}, moment)',
+        ),
+    ),
+    mutant(
+        "what expired is confirmed",
+        (proposal, "confirm", "if _is_expired(report, moment):", "if False:"),
+    ),
+    mutant(
+        "everything that was sent is told as ambiguous",
+        (
+            machine,
+            "_answered",
+            "if outcome_of(answer.evidence) is not WriteOutcome.AMBIGUOUS:",
+            "answer = replace(answer, evidence=Evidence.UNPROVEN)\n    if False:",
+        ),
+        (
+            machine,
+            "settle",
+            "    answer = _within(answer, FENCE_PROVES)\n",
+            "    answer = replace(answer, evidence=Evidence.UNPROVEN)\n",
+        ),
+        (machine, "_undecided", "if life.plan.guarantee.receipt is Receipt.NONE and not held_before:", "if False:"),
+    ),
+    mutant(
+        "claims are freed with every outcome",
+        (machine, "record", "releases=is_quiescent)", "releases=happened in _ENDS.values() or is_quiescent)"),
+        story="attested while it may still land",
+    ),
+    mutant(
+        "aims have the value in them",
+        (
+            budget,
+            "aims",
+            "WHOLE if is_whole else fact.field",
+            'WHOLE if is_whole else f"{fact.field}={fact.value}"',
+        ),
+    ),
+    mutant(
+        "a lease is measured by the wall clock",
+        (step, "Now.perform", "world.clock.monotonic_ms()", "world.clock.now_ms()"),
+    ),
+    mutant(
+        "a move is sent though its source is another one",
+        (machine, "judge", "    for shown, fresh in looks:\n", "    for shown, fresh in looks[:1]:\n"),
+    ),
+    mutant(
+        "the source of a move is not claimed",
+        (machine, "execute", "claims=prepared.claims,", "claims=prepared.claims[:1],"),
+        story="moved while it is edited",
+    ),
+    mutant(
+        "a move is looked at again under its claims without its source",
+        (
+            machine,
+            "_overtaken",
+            "return judge(life, *(yield from look(life.operation, is_interruptible=False)))",
+            "seen, _ = yield from look(life.operation, is_interruptible=False)\n"
+            "    return judge(life, seen, life.plan.shown_source)",
+        ),
+    ),
+    mutant(
+        "a transaction is complete by one look",
+        (governor, "_complete", "if case.again is None or mismatches(case.gate, case.now):", "if False:"),
+        (
+            governor,
+            "_complete",
+            "is_steady=all(seen.same_as(case.again[target]) for target, seen in case.now.items())",
+            "is_steady=True",
+        ),
+    ),
+    mutant(
+        "BLOCKED is recorded while a write may still land",
+        (transaction, "consider", "if report.is_moving:", "if False:"),
+        (
+            governor,
+            "_held",
+            "return Wait(case.wait_until_ms) if any(",
+            "return _stop(case, Stop.NEXT_AMBIGUOUS, of=case.tried[0]) if any(",
+        ),
+    ),
 )
-
-MUTANTS = tuple(each for each in _ALL if each.name not in SURVIVORS)
-"""Each is caught by some seed or story."""
 
 
 @contextmanager
 def planted(mutant_: Mutant) -> Iterator[None]:
-    """Run with the mistake in place; put the machine right afterwards."""
-    undo: list[tuple[object, str, Any]] = []
-    texts: dict[tuple[ModuleType, str], str] = {}
+    """Run with the mistake in place; put the machine right afterwards.
+
+    Code is changed inside the functions, so that whoever holds one of them already (a table of rules) has the mistake.
+    """
+    undo: list[tuple[FunctionType, CodeType]] = []
+    texts: dict[FunctionType, str] = {}
     try:
         for change in mutant_.changes:
-            place = (change.module, change.name)
-            text = texts.get(place) or _source(*place)
+            function = _function(change.module, change.name)
+            text = texts.get(function) or textwrap.dedent(inspect.getsource(function))
             if text.count(change.before) != 1:
                 raise LookupError(f"'{mutant_.name}' no longer fits {change.name}: {change.before!r} is not there once")
-            texts[place] = text.replace(change.before, change.after)
-        for (module, name), text in texts.items():
-            owner, last = _owner(module, name)
-            function = _compiled(module, name, text)
-            for where in _everywhere(owner, last):
-                undo.append((where, last, where.__dict__[last]))
-                setattr(where, last, function)
+            texts[function] = text.replace(change.before, change.after)
+        for function, text in texts.items():
+            undo.append((function, function.__code__))
+            function.__code__ = _compiled(function, text)
         yield
     finally:
-        for where, last, original in reversed(undo):
-            setattr(where, last, original)
+        for function, code in undo:
+            function.__code__ = code
 
 
-def _owner(module: ModuleType, name: str) -> tuple[Any, str]:
-    *path, last = name.split(".")
+def _function(module: ModuleType, name: str) -> FunctionType:
+    """Give a function or a method; of a property, what reads it."""
     owner: Any = module
+    *path, last = name.split(".")
     for part in path:
         owner = getattr(owner, part)
-    return owner, last
-
-
-def _raw(module: ModuleType, name: str) -> Callable[..., Any]:
-    owner, last = _owner(module, name)
     found = owner.__dict__[last]
-    function: Callable[..., Any] | None = found.fget if isinstance(found, property) else found
-    assert function is not None
+    function = found.fget if isinstance(found, property) else found
+    assert isinstance(function, FunctionType), name
     return function
 
 
-def _source(module: ModuleType, name: str) -> str:
-    return textwrap.dedent(inspect.getsource(_raw(module, name)))
-
-
-def _compiled(module: ModuleType, name: str, text: str) -> Any:
+def _compiled(function: FunctionType, text: str) -> CodeType:
     scope: dict[str, Any] = {}
-    exec(compile(text, f"<mutant of {name}>", "exec", dont_inherit=True, flags=_FUTURE), module.__dict__, scope)
-    return scope[name.rpartition(".")[2]]
-
-
-def _everywhere(owner: Any, name: str) -> list[Any]:
-    """Give the owner of a function, and every module that imported it by name."""
-    original = owner.__dict__[name]
-    modules = [module for key, module in sys.modules.items() if key.startswith(("amends.", "tests."))]
-    return [owner, *(each for each in modules if each is not owner and each.__dict__.get(name) is original)]
+    code = compile(text, f"<mutant of {function.__qualname__}>", "exec", dont_inherit=True, flags=_FUTURE)
+    exec(code, dict(function.__globals__), scope)
+    made = scope[function.__name__]
+    compiled: CodeType = getattr(made, "fget", made).__code__
+    return compiled
 
 
 _FUTURE = __import__("__future__").annotations.compiler_flag

@@ -1,7 +1,8 @@
 """What goes wrong: lost answers, late landings, crashes, pauses, power cuts, journal faults and foreign writers.
 
 Each seed enables some of these and sets how often they strike (swarm testing), so that some runs are quiet but for one
-fault that then has room to do its worst.
+fault that then has room to do its worst. Strikes are numbered, and each one draws what it does from a stream of its
+own, so that a shorter story can leave some of them out and keep the others.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from random import Random
 
 from amends.broker import check
 from amends.broker.step import ListOpen, Prepare, Recall, Send
-from amends.contract import Compare, Receipt, State
+from amends.contract import Compare, Receipt, State, Version
 from amends.errors import OwnershipError, TargetError
 from amends.ports import Attempt
 from tests.simulation.history import SENDING
-from tests.simulation.surface import KINDS, Fate, FenceFate
+from tests.simulation.surface import GUARANTEES, Fate, FenceFate
 from tests.simulation.world import LEASE_AND_MORE_MS, SimulatedWorld, Task, is_commit, journal_fault
 
-TARGETS = ("sim:a", "sim:b", "sim:a/b", "sim:a-b")
+TARGETS = ("sim:a", "sim:b", "sim:c", "sim:a/b", "sim:a-b")
 FAULTS = (
     "answers",
     "clock",
@@ -29,6 +30,7 @@ FAULTS = (
     "pause",
     "power",
     "reading",
+    "replica",
     "surface",
     "unreadable",
 )
@@ -38,18 +40,31 @@ PROCESSES_MAX = 8
 class Nemesis:
     """Strikes between steps and within them."""
 
-    def __init__(self, world: SimulatedWorld, rng: Random) -> None:
-        """Choose the faults of this seed, and tell the surface."""
+    def __init__(self, world: SimulatedWorld, seed: int, *, left_out: frozenset[int] = frozenset()) -> None:
+        """Choose the faults of this seed, and tell the surface. `left_out` are numbers of strikes."""
         self.world = world
-        self.rng = rng
-        self.odds = {fault: self.rng.choice((0.0, 0.0, 0.5, 1.0, 2.0, 4.0)) for fault in FAULTS}
+        self.seed = seed
+        self.left_out = left_out
+        self.strikes_made = 0
+        self._when = Random(f"{seed}:nemesis")
+        self.rng = self._when
+        """The stream of the latest strike."""
+        self.odds = {fault: self._when.choice((0.0, 0.0, 0.5, 1.0, 2.0, 4.0)) for fault in FAULTS}
         world.surface.fate = self._fate
         world.surface.fence_fate = self._fence_fate
         world.surface.is_unreadable = lambda target: self.strikes("unreadable", 0.04)
+        world.surface.is_stale = lambda target: self.strikes("replica", 0.04)
 
     def strikes(self, fault: str, chance: float) -> bool:
         """Say whether `fault` strikes now."""
-        return self.rng.random() < chance * self.odds[fault]
+        if self._when.random() >= chance * self.odds[fault]:
+            return False
+        number, self.strikes_made = self.strikes_made, self.strikes_made + 1
+        if number in self.left_out:
+            return False
+        self.rng = Random(f"{self.seed}:strike:{number}")
+        self.world.note(fault)
+        return True
 
     def rest(self) -> None:
         """Do nothing any more."""
@@ -60,10 +75,10 @@ class Nemesis:
         world = self.world
         if self.strikes("foreign", 0.06):
             self._write_as_somebody_else()
-        if (flying := world.surface.flying()) and self.rng.random() < 0.1:
+        if (flying := world.surface.flying()) and self._when.random() < 0.1:
             world.tick += 1
             world.surface.tick = world.tick
-            world.surface.land(self.rng.choice(flying))
+            world.surface.land(self._when.choice(flying))
         if self.strikes("clock", 0.02):
             world.clock.advance(self.rng.choice((1_000, 31_000, LEASE_AND_MORE_MS)))
         if self.strikes("clock", 0.01):
@@ -71,7 +86,9 @@ class Nemesis:
         if self.strikes("power", 0.003):
             world.lose_power()
         elif self.strikes("crash", 0.02) and len(world.processes) < PROCESSES_MAX:
-            world.kill(self.rng.choice([process for process in world.processes if process.is_alive]))
+            alive = [process for process in world.processes if process.is_alive]
+            if alive:
+                world.kill(self.rng.choice(alive))
 
     def instead_of(self, task: Task) -> BaseException | None:
         """Interfere with the next step of `task`: give what it raises in place of doing it, or None."""
@@ -84,8 +101,7 @@ class Nemesis:
             self._take_from(task)
             return None
         if is_commit(task) and self.strikes("journal", 0.03):
-            task.process.journal.fail_next_commit = self.rng.choice(("before", "after", "lingering"))
-            self.world.note("journal fault")
+            self.world.keeping.fail_next(task.process.journal, self.rng.choice(("before", "after", "lingering")))
         if isinstance(step, Recall | ListOpen) and self.strikes("reading", 0.01):
             return journal_fault()
         if isinstance(step, Prepare) and self.strikes("surface", 0.05):
@@ -125,15 +141,18 @@ class Nemesis:
         surface.put(self.rng.choice(TARGETS), there if self.rng.random() < 0.8 else None)
 
     def _fate(self, attempt: Attempt) -> Fate:
-        del attempt
         if not self.strikes("answers", 0.35):
             return Fate.ANSWERED
         fates = [Fate.UNSENT, Fate.REFUSED, Fate.NEVER_LANDS, Fate.ANSWER_LOST, Fate.FLIES, Fate.FLIES]
-        guarantee = KINDS[self.world.kind]
-        if guarantee.compare is not Compare.ATOMIC:
+        guarantee = GUARANTEES[self.world.kind]
+        is_atomic = guarantee.compare is Compare.ATOMIC
+        if not is_atomic:
             fates.append(Fate.RACED)
         if guarantee.receipt is Receipt.NONE:
             fates.append(Fate.HALF)
+        never_repeats = guarantee.version is Version.NEVER_REPEATS and attempt.before.version is not None
+        if guarantee.receipt is Receipt.SAME_STEP or (is_atomic and never_repeats):
+            fates.append(Fate.TWICE)  # elsewhere nothing can keep a copy of a request from doing it twice
         return self.rng.choice(fates)
 
     def _fence_fate(self, attempt: Attempt) -> FenceFate:

@@ -11,13 +11,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from amends.broker import Ask, Report, confirm, decline, followup, propose, undo
-from amends.contract import OperationKind, State
+from amends.broker import Ask, Report, attest, confirm, decline, followup, propose, undo
+from amends.contract import OperationKind, State, WriteOutcome
 from amends.contract.operation import Json
 from amends.ports import Attempt, WriteRequest
 from tests.simulation.run import Outcome, conclude
-from tests.simulation.surface import Fate
-from tests.simulation.world import LEASE_AND_MORE_MS, Crashed, Mode, Process, SimulatedWorld, Task
+from tests.simulation.surface import Fate, FenceFate
+from tests.simulation.world import LEASE_AND_MORE_MS, Crashed, EndlessError, Mode, Process, SimulatedWorld, Task
 
 ASK = Ask("agent")
 AUTO = Ask("agent", confirmed_by="operator")
@@ -44,7 +44,7 @@ class Story:
 
 def request(kind: OperationKind, key: str, text: str = "new") -> WriteRequest:
     """Ask for `text` at `key`."""
-    fields = {} if kind is ARCHIVE else {"text": text, "note": f"note of {text}"}
+    fields = {} if kind in (ARCHIVE, OperationKind.DELETE) else {"text": text, "note": f"note of {text}"}
     return WriteRequest(kind, "sim", key, fields=fields)
 
 
@@ -152,6 +152,19 @@ def _taken_over(world: SimulatedWorld, split: int) -> None:
     world.clock.advance(LEASE_AND_MORE_MS)
     world.check_everything(second)
     world.run(second, "propose", propose([request(EDIT, "a", "another")], AUTO))
+    world.finish(task)
+
+
+def _held_up_past_the_bound(world: SimulatedWorld, split: int) -> None:
+    """A sender is held up for longer than its lease and than a request may fly; others look at it twice meanwhile."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    for _ in range(2):
+        world.clock.advance(LEASE_AND_MORE_MS)
+        world.check_everything(second)
     world.finish(task)
 
 
@@ -325,6 +338,105 @@ def _all_undone(world: SimulatedWorld, split: int) -> None:
         _undo(world, process, report.transaction)
 
 
+def _within_what_is_archived(world: SimulatedWorld, split: int) -> None:
+    """A folder is archived, and somebody writes to what is in it."""
+    first, second = world.process(), world.process()
+    world.surface.put("sim:a/b", OLD)
+    report = world.run(first, "propose", propose([request(ARCHIVE, "a")], ASK))
+    other = world.run(second, "propose", propose([request(EDIT, "a/b")], ASK))
+    assert report is not None
+    assert other is not None
+    _fates(world, Fate.FLIES)
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "confirm", confirm(other.transaction, by="person"))
+    world.finish(task)
+
+
+def move(kind: OperationKind, key: str, *, to: str) -> WriteRequest:
+    """Ask for `key` to be brought to `to`."""
+    return WriteRequest(kind, "sim", to, source_key=key)
+
+
+def _moved(kind: OperationKind, *fates: Fate) -> Tell:
+    """Move, and move back; an answer may be lost on the way."""
+
+    def tell(world: SimulatedWorld, split: int) -> None:
+        del split
+        process = world.process()
+        report = world.run(process, "propose", propose([move(kind, "a", to="b"), request(CREATE, "c")], ASK))
+        assert report is not None
+        _fates(world, *fates)
+        done = world.run(process, "confirm", confirm(report.transaction, by="person"))
+        if done is not None and done.lives[0].state is State.APPLIED:
+            _undo(world, process, done.lives[0].operation_id)
+
+    return tell
+
+
+def _moved_under_another_hand(world: SimulatedWorld, split: int) -> None:
+    """What is moved is edited by another process meanwhile."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([move(OperationKind.MOVE, "a", to="b")], ASK))
+    other = world.run(second, "propose", propose([request(EDIT, "a", "another")], ASK))
+    assert report is not None
+    assert other is not None
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "confirm", confirm(other.transaction, by="person"))
+    world.finish(task)
+
+
+def _asked_while_the_next_failed(world: SimulatedWorld, split: int) -> None:
+    """One write was recovered, the next one failed; an agent wants something else of the first one's target."""
+    first, second = world.process(), world.process()
+    report = world.run(first, "propose", propose([request(EDIT, "a"), request(CREATE, "b")], ASK))
+    assert report is not None
+    _fates(world, Fate.REFUSED, Fate.ANSWERED, Fate.REFUSED)
+    task = world.start(first, "confirm", confirm(report.transaction, by="person"))
+    _advance(world, task, split)
+    world.run(second, "propose", propose([request(EDIT, "a", "another")], replace(AUTO, title="Step 7b")))
+    world.finish(task)
+
+
+def _behind_a_locked_door(world: SimulatedWorld, split: int) -> None:
+    """A write is refused and nothing can be read, so it is BLOCKED; then the door opens, and it is confirmed again."""
+    del split
+    process = world.process()
+    report = world.run(process, "propose", propose([request(EDIT, "a")], ASK))
+    assert report is not None
+    is_locked = False
+
+    def fate(attempt: Attempt) -> Fate:
+        nonlocal is_locked
+        del attempt
+        is_locked = True
+        return Fate.REFUSED
+
+    world.surface.fate, world.surface.is_unreadable = fate, lambda target: is_locked
+    try:
+        world.run(process, "confirm", confirm(report.transaction, by="person"))
+    finally:
+        is_locked = False
+        _fates(world)
+    world.run(process, "confirm", confirm(report.transaction, by="person"))
+
+
+def _attested_in_flight(world: SimulatedWorld, split: int) -> None:
+    """A person says that a write did not apply, while it is still on its way; then another one is asked for."""
+    del split
+    process = world.process()
+    _fates(world, Fate.FLIES)
+    world.surface.fence_fate = lambda attempt: FenceFate.NEVER_SET
+    try:
+        report = _write(world, process, EDIT, "a")
+        word = attest(report.transaction, outcome=WriteOutcome.FAILED, by="person", reason="nothing is there yet")
+        world.run(process, "attest", word)
+    finally:
+        world.surface.fence_fate = lambda attempt: FenceFate.ANSWERED
+    world.run(process, "propose", propose([request(EDIT, "a", "another")], AUTO))
+
+
 STORIES: tuple[Story, ...] = (
     Story("create", _of(CREATE)),
     Story("edit", _of(EDIT)),
@@ -339,6 +451,7 @@ STORIES: tuple[Story, ...] = (
     Story("claim held", _claim_held, actors=2),
     Story("two confirmers", _two_confirmers, actors=2),
     Story("taken over", _taken_over, actors=2),
+    Story("held up past the bound", _held_up_past_the_bound, actors=2),
     Story("undo", _undone),
     Story("undo of a creation, and back", _creation_undone),
     Story("undo is stale", _undo_is_stale),
@@ -355,15 +468,25 @@ STORIES: tuple[Story, ...] = (
     Story("expired", _expired),
     Story("declined", _declined, actors=2),
     Story("superseded", _superseded),
+    Story("written to while what it is in is archived", _within_what_is_archived, actors=2),
+    Story("moved and moved back", _moved(OperationKind.MOVE)),
+    Story("renamed, and the answer was lost", _moved(OperationKind.RENAME, Fate.ANSWER_LOST)),
+    Story("moved while it is edited", _moved_under_another_hand, actors=2),
+    Story("deleted", _of(OperationKind.DELETE, Fate.FLIES)),
+    Story("asked anew after its recovery", _asked_while_the_next_failed, actors=2),
+    Story("attested while it may still land", _attested_in_flight),
+    Story("behind a locked door", _behind_a_locked_door),
 )
 
 
-def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = ()) -> SimulatedWorld:
+def told(
+    story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = (), is_on_disk: bool = False
+) -> SimulatedWorld:
     """Tell `story` up to its end, or its first crash; then resume it, through the other crashes."""
-    world = SimulatedWorld(kind)
+    world = SimulatedWorld(kind, is_on_disk=is_on_disk)
     world.surface.put("sim:a", OLD)
     world.crash_points = list(crashes)
-    with contextlib.suppress(Crashed):
+    with contextlib.suppress(Crashed, EndlessError):
         story.tell(world, split)
     while True:
         try:
@@ -371,11 +494,19 @@ def told(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, M
             return world
         except Crashed:
             continue
+        except EndlessError:
+            return world  # and it is found to be that once more when it is judged
 
 
-def ended(story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = ()) -> Outcome:
+def ended(
+    story: Story, kind: str, *, split: int = 0, crashes: tuple[tuple[int, Mode], ...] = (), is_on_disk: bool = False
+) -> Outcome:
     """Tell `story`, resume it, let time run out, and judge it."""
-    return conclude(told(story, kind, split=split, crashes=crashes))
+    world = told(story, kind, split=split, crashes=crashes, is_on_disk=is_on_disk)
+    try:
+        return conclude(world)
+    finally:
+        world.forget()
 
 
 def splits(story: Story, kind: str) -> Iterator[int]:
@@ -405,6 +536,7 @@ def points(world: SimulatedWorld, *, after: int = 0) -> Iterator[tuple[int, Mode
         if step in world.sends_at:
             yield step, "after"
             yield step, "flying"
+            yield step, "power"
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------

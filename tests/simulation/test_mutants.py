@@ -3,34 +3,24 @@
 import pytest
 
 from amends.broker import machine
+from tests.simulation.hunt import SHARE, hunt, hunt_all, main
 from tests.simulation.mutants import MUTANTS, Change, Mutant, planted
-from tests.simulation.run import simulate
-from tests.simulation.story import STORIES, ended, splits
-from tests.simulation.surface import KINDS
 
-
-def found_in(mutant: Mutant) -> str | None:
-    """Say where the mistake is found first: in a seed, or in a story in which nothing crashes."""
-    with planted(mutant):
-        for seed in range(mutant.seeds):
-            if simulate(seed).wrong:
-                return f"seed {seed}"
-        for story in STORIES if not mutant.seeds else ():
-            for kind in KINDS:
-                for split in splits(story, kind):
-                    if ended(story, kind, split=split).wrong:
-                        return f"the story '{story.name}' on a {kind}"
-    return None
+MUTANTS_MIN = 60
+QUICKLY_CAUGHT = "the intent is not durable"
+ALWAYS_AMBIGUOUS = "everything that was sent is told as ambiguous"
+"""It breaks no invariant and is of no use: only counting finds it."""
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("mutant", [pytest.param(each, id=each.name) for each in MUTANTS])
-@pytest.mark.requirement("simulation:mutants:caught")
-def test_a_mistake_in_the_protocol_is_caught(mutant: Mutant) -> None:
+@pytest.mark.requirement("simulation:mutants:caught", "simulation:seeds:decisive")
+def test_each_mistake_in_the_protocol_is_caught() -> None:
     """A checker that no mistake can make fail checks nothing."""
-    place = found_in(mutant)
-    print(f"{mutant.name}: {place}")
-    assert place is not None
+    catches = list(hunt_all(MUTANTS))
+    print("\n".join(map(str, catches)))
+    assert len(catches) >= MUTANTS_MIN
+    assert [catch.mutant for catch in catches if catch.by is None] == []
+    assert [catch.mutant for catch in catches if catch.by == SHARE] == [ALWAYS_AMBIGUOUS]
 
 
 @pytest.mark.requirement("simulation:mutants:caught")
@@ -39,3 +29,22 @@ def test_a_mutant_that_no_longer_fits_says_so() -> None:
     gone = Mutant("gone", (Change(machine, "settle", "no such line", "another"),))
     with pytest.raises(LookupError, match="'gone' no longer fits"), planted(gone):
         pass
+
+
+@pytest.mark.requirement("simulation:mutants:caught")
+def test_every_mutant_fits_and_leaves_no_trace() -> None:
+    """A mistake that stays planted would make every later test say something about another program."""
+    for mutant in MUTANTS:
+        with planted(mutant):
+            pass
+    assert hunt(Mutant("no mistake", (), seeds=20), with_stories=False).by is None
+
+
+@pytest.mark.requirement("simulation:mutants:caught")
+def test_the_list_of_catches_names_who_caught_what(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever adds a checker wants to see which mistakes only that one finds."""
+    assert main([QUICKLY_CAUGHT]) == 0
+    printed = capsys.readouterr().out
+    assert f"caught    {QUICKLY_CAUGHT}  by intent_precedes_effect  in seed 0, after 1 seeds" in printed
+    assert "1 mutants, 0 survived" in printed
+    assert main(["no such mutant"]) == 1

@@ -17,11 +17,21 @@ from typing import Any
 from amends.broker import Ask, Report, Steps, attest, check, confirm, decline, followup, outcome_told, propose, undo
 from amends.contract import OperationKind, State, WriteOutcome
 from amends.ports import WriteRequest
+from tests.simulation.surface import MOVES
 from tests.simulation.world import Process, SimulatedWorld, Task
 
-KEYS = ("a", "b", "a/b", "a-b")
+KEYS = ("a", "b", "c", "a/b", "a-b")
 """`a/b` is below `a`, and `a-b` only looks like it. What differs in case only is one target."""
-KINDS_THERE = (OperationKind.EDIT, OperationKind.EDIT, OperationKind.UPLOAD, OperationKind.ARCHIVE)
+KINDS_THERE = (
+    OperationKind.EDIT,
+    OperationKind.EDIT,
+    OperationKind.EDIT,
+    OperationKind.UPLOAD,
+    OperationKind.ARCHIVE,
+    OperationKind.MOVE,
+    OperationKind.RENAME,
+    OperationKind.DELETE,
+)
 KINDS_ABSENT = (OperationKind.CREATE, OperationKind.CREATE, OperationKind.UPLOAD)
 TITLES = ("", "Save it", "Save it, second try", "Step 7b")
 TEXTS = ("one", "two", "three", "four", "five")
@@ -30,11 +40,14 @@ TEXTS = ("one", "two", "three", "four", "five")
 class Workload:
     """Starts calls, as long as there are some left."""
 
-    def __init__(self, world: SimulatedWorld, rng: Random, *, calls: int) -> None:
-        """Ask for `calls` calls in all."""
+    def __init__(self, world: SimulatedWorld, seed: int, *, left_out: frozenset[int] = frozenset()) -> None:
+        """Choose how many calls there are in all. `left_out` are numbers of calls."""
         self.world = world
-        self.rng = rng
-        self.calls_left = calls
+        self.seed = seed
+        self.left_out = left_out
+        self.rng = rng = Random(f"{seed}:workload")
+        """The stream of the latest call."""
+        self.calls = self.calls_left = rng.randrange(3, 14)
         self.transactions: list[str] = []
         self.operations: list[str] = []
         self.asked: list[list[WriteRequest]] = []
@@ -51,9 +64,13 @@ class Workload:
             (2, self._undo_all),
         )
 
-    def start_one(self, process: Process) -> Task:
-        """Start one more call in `process`."""
+    def start_one(self, process: Process) -> Task | None:
+        """Start one more call in `process`, unless it is left out."""
+        number = self.calls - self.calls_left
         self.calls_left -= 1
+        if number in self.left_out:
+            return None
+        self.rng = Random(f"{self.seed}:call:{number}")
         if not self.transactions:
             return self._propose(process)
         if self._waiting() and self.rng.random() < 0.4:
@@ -74,7 +91,7 @@ class Workload:
         if report.transaction not in self.transactions:
             self.transactions.append(report.transaction)
         self.operations += [each.operation_id for each in report.lives if each.operation_id not in self.operations]
-        if self.rng.random() < 0.7:
+        if Random(f"{self.seed}:hear:{task.record.number}").random() < 0.7:
             self.world.start(task.process, "outcome_told", outcome_told(report))
 
     def _waiting(self) -> list[str]:
@@ -104,7 +121,11 @@ class Workload:
         kinds = KINDS_THERE if is_there else KINDS_ABSENT
         kind = self.rng.choice(kinds if self.rng.random() < 0.9 else KINDS_THERE + KINDS_ABSENT)
         text = self.rng.choice(TEXTS)
-        fields = {} if kind is OperationKind.ARCHIVE else {"text": text, "note": f"note of {text}"}
+        if kind in MOVES:
+            free = [each for each in KEYS if self.world.surface.content(f"sim:{each}") is None]
+            return WriteRequest(kind, "sim", self.rng.choice(free or KEYS), source_key=key)
+        is_gone = kind in (OperationKind.ARCHIVE, OperationKind.DELETE)
+        fields = {} if is_gone else {"text": text, "note": f"note of {text}"}
         if kind is OperationKind.EDIT and self.rng.random() < 0.2:
             del fields[self.rng.choice(("text", "note"))]
         return WriteRequest(kind, "sim", key, fields=fields)

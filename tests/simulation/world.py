@@ -12,22 +12,21 @@ from typing import Any, Literal
 
 from amends.broker import Report, Steps, World, check, confirm
 from amends.broker.step import Commit, Send, Step
-from amends.contract import State, render_outcome
-from amends.errors import JournalError
-from amends.journal import MemoryJournal
+from amends.contract import Fence, Happened, State, render_outcome
+from amends.errors import ConflictError, JournalError
+from amends.ports import Event, Journal
 from amends.testing import FakeClock, FakeIds
 from tests.simulation.history import History, Recorded, Refused, ReportTold, TaskRecord, Told
+from tests.simulation.keeping import InMemory, InSqlite, Keeping
 from tests.simulation.surface import FakeSurface, Fate
 
-TICKS_MAX = 20_000
+TICKS_MAX = 8_000
 """No run has that many steps, unless it never ends; and then it must not take the machine's memory with it."""
 LEASE_AND_MORE_MS = 61_000
 """After that much time, a living process that does not move may be taken over."""
 
-ROUNDS_MAX = 8
-"""Checking three times is enough for anything to come to rest; what moves for ever is left to the checkers."""
-
-Mode = Literal["before", "after", "flying"]
+Mode = Literal["before", "after", "flying", "power"]
+"""How a planned crash comes: the process ends before a step, after it, with its request on the way, or all power."""
 
 
 class Crashed(BaseException):
@@ -38,15 +37,15 @@ class EndlessError(BaseException):
     """A run that goes on for ever. Not an Exception either."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Process:
     """One process: its own opening of the journal."""
 
-    journal: MemoryJournal
+    journal: Journal
     is_alive: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Task:
     """One machine at work in one process."""
 
@@ -70,6 +69,8 @@ class SimulatedWorld:
     """Everything outside the machines."""
 
     kind: str
+    is_on_disk: bool = False
+    """Whether the journal is the real one."""
     history: History = field(default_factory=History)
     clock: FakeClock = field(default_factory=FakeClock)
     ids: FakeIds = field(default_factory=FakeIds)
@@ -82,24 +83,28 @@ class SimulatedWorld:
     sends_at: list[int] = field(default_factory=list)
     is_split_past_the_end: bool = False
     surface: FakeSurface = field(init=False)
+    keeping: Keeping = field(init=False)
     _seen: int = 0
+    _doubtful: dict[tuple[str, Happened, int], TaskRecord] = field(default_factory=dict)
+    """What was in a commit that failed with an intent in it, and whose it was: the next commit records it again."""
 
     def __post_init__(self) -> None:
-        self.surface = FakeSurface(self.kind, self.history)
+        self.surface = FakeSurface(self.kind, self.history, self.clock)
+        self.keeping = (InSqlite if self.is_on_disk else InMemory)(self.clock, self.ids)
 
     # --- processes and time ------------------------------------------------------------------------------------------
 
     def process(self) -> Process:
         """Start a process."""
-        first = self.processes[0].journal if self.processes else None
-        journal = first.reopened() if first else MemoryJournal(clock=self.clock, ids=self.ids)
-        self.processes.append(Process(journal))
+        self.processes.append(Process(self.keeping.opened()))
+        self._sync(0)
         return self.processes[-1]
 
     def kill(self, process: Process) -> None:
         """End a process without a word, and all that it was doing."""
         process.is_alive = False
-        process.journal.kill()
+        self.keeping.kill(process.journal)
+        self.history.deaths[process.journal.process_id] = self.tick
         self._stop(task for task in self.tasks if task.process is process)
         self.note("killed")
 
@@ -107,11 +112,11 @@ class SimulatedWorld:
         """End everything at once, and lose what was not durable."""
         for process in self.processes:
             process.is_alive = False
+            self.history.deaths.setdefault(process.journal.process_id, self.tick)
         self._stop(self.tasks)
-        self.processes[0].journal.lose_power()
+        left = self.keeping.lose_power()
         self.clock.reboot()
-        kept = self.processes[0].journal._store.kept
-        del self.history.recorded[len(kept) :]
+        del self.history.recorded[left:]
         self._seen = len(self.history.recorded)
         self._sync(0)
         self.note("power lost")
@@ -144,9 +149,12 @@ class SimulatedWorld:
         if task.step is not None:
             self.steps_done += 1
             mode = self._planned_crash()
-            if mode == "before":
-                self._crash(task)
+            if mode in ("before", "power"):
+                self._crash(task, has_power=mode == "before")
             task.answer = task.error = None
+            is_durable = not isinstance(task.step, Commit) or task.step.durable
+            if isinstance(task.step, Commit):
+                self.keeping.will_commit(durable=is_durable)
             if isinstance(task.step, Send):
                 self.sends_at.append(self.steps_done)
                 self.history.sends.append((self.tick, task.record.number, task.record.previous_at))
@@ -159,7 +167,11 @@ class SimulatedWorld:
                     task.answer = task.step.perform(self._ports(task.process))
             except (Exception, KeyboardInterrupt) as error:
                 task.error = error
-            self._sync(task.record.number)
+                is_in_doubt = isinstance(task.step, Commit) and not isinstance(error, ConflictError)  # refused: known
+                if is_in_doubt and any(e.happened is Happened.INTENDED for e in task.step.events):
+                    self._doubtful |= {(e.subject, e.happened, e.epoch): task.record for e in task.step.events}
+            if isinstance(task.step, Commit):
+                self._sync(task.record.number, durable=is_durable)
             if mode is not None:
                 self._crash(task)
             task.record.previous_at = self.tick
@@ -177,34 +189,23 @@ class SimulatedWorld:
 
     def standing(self, subject: str) -> State | None:
         """Give the recorded state of a subject."""
-        standing = self.processes[0].journal._store.standing(subject)
-        return standing.state if standing else None
+        return self.keeping.state(subject)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def settle_everything(self, process: Process | None = None) -> None:
         """Without faults from here on: a new process checks what is open, until nothing moves any more."""
         process = process or self.process()
-        before: list[tuple[str, State]] = []
-        while (now := self._standings(process)) != before:
+        before: list[tuple[str, State, bool]] = []
+        rounds_at_rest = 0
+        while rounds_at_rest < self._rounds_to_settle:
+            now = self._standings(process)
+            rounds_at_rest = rounds_at_rest + 1 if now == before else 0
+            if not any(holds_claims for _, _, holds_claims in now) and rounds_at_rest:
+                return
             before = now
             self.clock.advance(LEASE_AND_MORE_MS)
             self.check_everything(process)
-
-    def carry_on(self) -> None:
-        """Confirm once more whatever was confirmed and has not ended, until each is complete, BLOCKED or waits."""
-        for _ in range(ROUNDS_MAX):
-            self.settle_everything()
-            process = self.process()
-            rows = process.journal.open()
-            waiting = {row.transaction for row in rows if row.state is State.PROPOSED}
-            before = len(self.history.requests)
-            for row in rows:
-                if row.state is State.OPEN and row.subject not in waiting:
-                    self.run(process, "confirm", confirm(row.subject, by="person"))
-            if len(self.history.requests) == before:
-                break
-        self.settle_everything()
 
     def check_everything(self, process: Process) -> None:
         """Have `process` check whatever is open."""
@@ -214,11 +215,15 @@ class SimulatedWorld:
     def go_on(self) -> None:
         """Have a person confirm once more what was confirmed and is not over, until nothing moves any more.
 
-        What nobody ever confirmed stays as it is.
+        What nobody ever confirmed stays as it is. Where only waiting is a fence, it begins when the sender is gone, so
+        there whoever was at work goes first.
         """
+        if self.surface.guarantee.fence is Fence.WAIT:
+            for each in [each for each in self.processes if each.is_alive]:
+                self.kill(each)
         process = self.process()
         self.settle_everything(process)
-        before: list[tuple[str, State]] = []
+        before: list[tuple[str, State, bool]] = []
         while (now := self._standings(process)) != before:
             before = now
             open_ones = process.journal.open()
@@ -230,8 +235,10 @@ class SimulatedWorld:
 
     def forget(self) -> None:
         """Let go of everything that refers back to this world, so that the next one finds the memory free."""
+        self.keeping.close()
         self.tasks.clear()
-        self.surface.fate = self.surface.fence_fate = self.surface.is_unreadable = None  # type: ignore[assignment]
+        self.surface.fate = self.surface.fence_fate = None  # type: ignore[assignment]
+        self.surface.is_unreadable = self.surface.is_stale = None  # type: ignore[assignment]
         self.history = History()
 
     def run_out_of_time(self) -> None:
@@ -243,9 +250,14 @@ class SimulatedWorld:
 
     # --- the parts ---------------------------------------------------------------------------------------------------
 
-    def _standings(self, process: Process) -> list[tuple[str, State]]:
-        """Give what is open, and how it stands; who works on it plays no part."""
-        return [(row.subject, row.state) for row in process.journal.open()]
+    def _standings(self, process: Process) -> list[tuple[str, State, bool]]:
+        """Give what is open, how it stands, and whether it still holds claims; who works on it plays no part."""
+        return [(row.subject, row.state, bool(row.claims)) for row in process.journal.open()]
+
+    @property
+    def _rounds_to_settle(self) -> int:
+        """How many rounds must change nothing: where waiting is the fence, the first one only begins to wait."""
+        return 2 if self.surface.guarantee.fence is Fence.WAIT else 1
 
     def _ports(self, process: Process) -> World:
         return World(process.journal, {"sim": self.surface}, self.clock, self.ids)
@@ -255,8 +267,11 @@ class SimulatedWorld:
             return self.crash_points.pop(0)[1]
         return None
 
-    def _crash(self, task: Task) -> None:
-        self.kill(task.process)
+    def _crash(self, task: Task, *, has_power: bool = True) -> None:
+        if has_power:
+            self.kill(task.process)
+        else:
+            self.lose_power()
         raise Crashed
 
     def _fly(self, task: Task) -> None:
@@ -267,12 +282,20 @@ class SimulatedWorld:
         finally:
             self.surface.fate = fate
 
-    def _sync(self, task: int) -> None:
+    def _sync(self, task: int, *, durable: bool = True) -> None:
         """Take over what the journal took in this step, a commit that failed included."""
-        kept = self.processes[0].journal._store.kept
-        for item in kept[self._seen :]:
-            self.history.recorded.append(Recorded(self.tick, task, item.event(), item.is_durable))
-        self._seen = len(kept)
+        found = self.keeping.since(self._seen, durable=durable)
+        now = (self.clock.boot_id(), self.clock.monotonic_ms())
+        self.history.recorded += [
+            Recorded(self.tick, self._whose(event, task), event, is_durable, *now) for event, is_durable in found
+        ]
+        self._seen += len(found)
+
+    def _whose(self, event: Event, task: int) -> int:
+        """Give the task that `event` comes from: who settles the doubt of an earlier commit only writes it down."""
+        earlier = self._doubtful.get((event.subject, event.happened, event.epoch)) if self._doubtful else None
+        is_ours = earlier is not None and (not task or earlier.process_id == self.history.tasks[task - 1].process_id)
+        return earlier.number if earlier is not None and is_ours else task
 
     def _feed(self, task: Task) -> None:
         try:

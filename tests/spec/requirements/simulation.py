@@ -21,6 +21,18 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "A seed always gives the same run, and one that fails is printed with the command that repeats it.",
     ),
+    "simulation:seeds:short": Requirement(
+        SOURCE,
+        "A seed that fails is made a short story: whatever the failure does not need is left out.",
+    ),
+    "simulation:seeds:disk": Requirement(
+        SOURCE,
+        "A share of the random runs keeps its journal on disk, and each comes to what it comes to in memory.",
+    ),
+    "simulation:seeds:kept": Requirement(
+        SOURCE,
+        "Seeds that failed once are kept, each with what was wrong, and are run first.",
+    ),
     "simulation:crashes:once": Requirement(
         SOURCE,
         "A crash at any step of a write, an undo or a decision is survived, with one process or two at work.",
@@ -28,6 +40,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "simulation:crashes:twice": Requirement(
         SOURCE,
         "A second crash, at any step of what follows the first, is survived too.",
+    ),
+    "simulation:crashes:disk": Requirement(
+        SOURCE,
+        "A crash or a power cut between the steps of a story is survived with the journal on disk as well.",
     ),
     "simulation:recovery:bounded": Requirement(
         SOURCE,
