@@ -167,9 +167,8 @@ class SimulatedWorld:
                     task.answer = task.step.perform(self._ports(task.process))
             except (Exception, KeyboardInterrupt) as error:
                 task.error = error
-                is_in_doubt = isinstance(task.step, Commit) and not isinstance(error, ConflictError)  # refused: known
-                if is_in_doubt and any(e.happened is Happened.INTENDED for e in task.step.events):
-                    self._doubtful |= {(e.subject, e.happened, e.epoch): task.record for e in task.step.events}
+                if isinstance(task.step, Commit) and not isinstance(error, ConflictError):  # what is refused is known
+                    self._doubt(task.step.events, task)
             if isinstance(task.step, Commit):
                 self._sync(task.record.number, durable=is_durable)
             if mode is not None:
@@ -290,6 +289,11 @@ class SimulatedWorld:
             Recorded(self.tick, self._whose(event, task), event, is_durable, *now) for event, is_durable in found
         ]
         self._seen += len(found)
+
+    def _doubt(self, events: Iterable[Event], task: Task) -> None:
+        """Remember whose they are, if there is an intent among them: the next commit records them again."""
+        if any(event.happened is Happened.INTENDED for event in events):
+            self._doubtful |= {(event.subject, event.happened, event.epoch): task.record for event in events}
 
     def _whose(self, event: Event, task: int) -> int:
         """Give the task that `event` comes from: who settles the doubt of an earlier commit only writes it down."""
