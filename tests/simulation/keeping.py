@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from types import MethodType
 from typing import Literal, Protocol
@@ -43,7 +44,7 @@ class Keeping(Protocol):
         """End the process of `journal` without a word."""
 
     def lose_power(self) -> int:
-        """End all processes, and give how many events are still there."""
+        """End all processes, and give how many of the events that were recorded are still there."""
 
     def fail_next(self, journal: Journal, how: How) -> None:
         """Make the next commit of `journal` fail."""
@@ -123,7 +124,8 @@ class InSqlite:
         self._folder, self._durable = self._root / "journal", self._root / "durable"
         self._open: dict[str, SqliteJournal] = {}
         self._standings: dict[str, Standing] = {}
-        self._folded = 0
+        self._known: list[bytes] = []
+        """The hashes of the events that were given to whoever asked."""
 
     def opened(self) -> Journal:
         """Open it, as another process."""
@@ -150,10 +152,12 @@ class InSqlite:
             shutil.rmtree(self._folder)
             self._durable.rename(self._folder)
         left = self._rows(0)
+        both = zip(left, self._known, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0].hash == pair[1], both))
+        del self._known[same:]  # what comes after is another story: a commit that lingered may be a part of it
         self._standings.clear()
-        self._folded = 0
-        self._fold(0, left)
-        return len(left)
+        self._fold(left[:same])
+        return same
 
     def fail_next(self, journal: Journal, how: How) -> None:
         """Make the next commit of `journal` fail."""
@@ -179,10 +183,11 @@ class InSqlite:
         """Give what is recorded after the first `place` events, each with whether it is durable."""
         self._disk.disarm()
         found = self._rows(place)
-        self._fold(place, found)
+        self._known += [row.hash for row in found]
+        self._fold(found)
         if durable and found and self._durable.is_dir():
             shutil.rmtree(self._durable)
-        return [(event, durable) for event in found]
+        return [(row.event(), durable) for row in found]
 
     def state(self, subject: str) -> State | None:
         """Give the recorded state of `subject`."""
@@ -196,7 +201,7 @@ class InSqlite:
                 self.kill(journal)
         self._cleanup.close()
 
-    def _rows(self, place: int) -> list[Event]:
+    def _rows(self, place: int) -> list[Row]:
         database = next((journal._database for journal in self._open.values()), None)
         reader = database or apsw.Connection(str(self._folder / "journal.sqlite"))
         try:
@@ -204,13 +209,12 @@ class InSqlite:
         finally:
             if database is None:
                 reader.close()
-        return [Row.of(row).event() for row in rows]
+        return [Row.of(row) for row in rows]
 
-    def _fold(self, place: int, events: list[Event]) -> None:
-        for event in events[max(0, self._folded - place) :]:
-            standing = step(self._standings.get(event.subject), event)
-            self._standings[event.subject] = replace(standing, since=0)
-        self._folded = place + len(events)
+    def _fold(self, rows: list[Row]) -> None:
+        for row in rows:
+            standing = step(self._standings.get(row.subject), row.event())
+            self._standings[row.subject] = replace(standing, since=0)
 
 
 _ROWS = """
