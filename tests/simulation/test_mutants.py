@@ -1,8 +1,11 @@
 """The simulation bites: every mistake that we could think of is found, or the simulation is no proof."""
 
+from time import monotonic
+
 import pytest
 
 from amends.broker import machine
+from tests.proof import record
 from tests.simulation.hunt import SHARE, hunt, hunt_all, main
 from tests.simulation.mutants import MUTANTS, Change, Mutant, planted
 
@@ -16,8 +19,14 @@ ALWAYS_AMBIGUOUS = "everything that was sent is told as ambiguous"
 @pytest.mark.requirement("simulation:mutants:caught", "simulation:seeds:decisive")
 def test_each_mistake_in_the_protocol_is_caught() -> None:
     """A checker that no mistake can make fail checks nothing."""
+    started = monotonic()
     catches = list(hunt_all(MUTANTS))
     print("\n".join(map(str, catches)))
+    survived = sum(catch.by is None for catch in catches)
+    seconds = monotonic() - started
+    record(
+        "mistakes planted", tried=len(catches), what="mistakes in the protocol", violations=survived, seconds=seconds
+    )
     assert len(catches) >= MUTANTS_MIN
     assert [catch.mutant for catch in catches if catch.by is None] == []
     assert [catch.mutant for catch in catches if catch.by == SHARE] == [ALWAYS_AMBIGUOUS]

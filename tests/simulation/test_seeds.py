@@ -4,9 +4,11 @@ import os
 import random
 import re
 from itertools import chain
+from time import monotonic
 
 import pytest
 
+from tests.proof import record
 from tests.simulation.mutants import MUTANTS, planted
 from tests.simulation.run import (
     EVERY_ON_DISK,
@@ -39,6 +41,15 @@ def judged(outcomes: list[Outcome]) -> tuple[list[str], Tally]:
     return [f"{again(outcome.seed)}: {outcome.wrong}" for outcome in outcomes if outcome.wrong], tally
 
 
+def _try(name: str, seeds: range) -> None:
+    started = monotonic()
+    bad, tally = judged(list(simulate_many(seeds, processes=PROCESSES)))
+    seconds = monotonic() - started
+    record(name, tried=len(seeds), what="seeds", violations=len(bad), seconds=seconds, first=seeds.start)
+    assert bad == []
+    assert tally.is_decisive
+
+
 @pytest.mark.requirement("simulation:seeds:safe", "simulation:seeds:live", "simulation:seeds:decisive")
 @pytest.mark.requirement("simulation:recovery:bounded", "simulation:recovery:looked", "simulation:recovery:over")
 def test_a_hundred_random_runs_break_no_invariant() -> None:
@@ -53,9 +64,7 @@ def test_a_hundred_random_runs_break_no_invariant() -> None:
 @pytest.mark.requirement("simulation:recovery:bounded", "simulation:recovery:looked", "simulation:recovery:over")
 def test_thousands_of_random_runs_break_no_invariant() -> None:
     """The long form: what needs three accidents in a row is found by patience only."""
-    bad, tally = judged(list(simulate_many(FIXED, processes=PROCESSES)))
-    assert bad == []
-    assert tally.is_decisive
+    _try("simulated runs", FIXED)
 
 
 @pytest.mark.proof
@@ -64,9 +73,7 @@ def test_thousands_of_runs_that_nobody_has_seen_break_no_invariant() -> None:
     """The same seeds every day find the same nothing; what fails here is printed, mended, and kept."""
     first = random.SystemRandom().randrange(FRESH_FIRST, FRESH_LAST)
     print(f"fresh seeds from {first}")
-    bad, tally = judged(list(simulate_many(range(first, first + FRESH), processes=PROCESSES)))
-    assert bad == []
-    assert tally.is_decisive
+    _try("simulated runs that nobody has seen", range(first, first + FRESH))
 
 
 @pytest.mark.requirement("simulation:seeds:repeatable")

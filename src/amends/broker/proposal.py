@@ -296,15 +296,15 @@ def _unfinished(plans: Sequence[Plan], *, besides: str | None = None) -> Steps[R
 def _carried(plans: Sequence[Plan], ask: Ask) -> Steps[Report]:
     """Give the transaction that `plans` belong to: an unfinished one that is about the same, or a new one.
 
-    What asks for no more than an unfinished one did has that one go on, as confirming it again does.
+    What asks for just what an unfinished one did has that one go on, as confirming it again does.
     """
     unfinished = yield from _unfinished(plans)
     if unfinished is None:
         return (yield from open_transaction(plans, ask))
-    left = [each for each in plans if not each.operation.holds(each.shown, each.shown_source)]
-    if {fingerprint(each.operation) for each in left} <= {life.fingerprint for life in unfinished.planned}:
+    if {fingerprint(each.operation) for each in plans} == {life.fingerprint for life in unfinished.planned}:
         return (yield from run(unfinished)) if ask.confirmed_by is not None else replace(unfinished, is_joined=True)
-    return (yield from _adopt(left, ask, unfinished))
+    left = [each for each in plans if not each.operation.holds(each.shown, each.shown_source)]
+    return (yield from _adopt(left or plans, ask, unfinished))
 
 
 def _adopt(plans: Sequence[Plan], ask: Ask, report: Report) -> Steps[Report]:
