@@ -301,9 +301,12 @@ def _carried(plans: Sequence[Plan], ask: Ask) -> Steps[Report]:
     unfinished = yield from _unfinished(plans)
     if unfinished is None:
         return (yield from open_transaction(plans, ask))
-    if {fingerprint(each.operation) for each in plans} == {life.fingerprint for life in unfinished.planned}:
-        return (yield from run(unfinished)) if ask.confirmed_by is not None else replace(unfinished, is_joined=True)
     left = [each for each in plans if not each.operation.holds(each.shown, each.shown_source)]
+    asked = {fingerprint(each.operation): each.payload for each in plans}
+    confirmed = {life.fingerprint: life.plan.payload for life in unfinished.planned}
+    is_same = all(confirmed.get(fingerprint(each.operation)) == each.payload for each in left)
+    if asked.keys() == confirmed.keys() and is_same:
+        return (yield from run(unfinished)) if ask.confirmed_by is not None else replace(unfinished, is_joined=True)
     return (yield from _adopt(left or plans, ask, unfinished))
 
 
