@@ -23,7 +23,7 @@ from tests.surfaces.test_sweep import OPERATOR, office
 from tests.surfaces.test_undone import said, written
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 CARRY_CALLS_MAX = 40
 
 
@@ -280,3 +280,54 @@ def test_a_filesystem_that_is_not_mounted_any_more_settles_nothing(desk: Desk) -
         assert f"{desk.root / 'm' / '.amends'} can't be used: it is not there" in str(answer.reason)
 
     mounted(desk.root / "m", story)
+
+
+@pytest.mark.requirement("files:carry:copied")
+def test_a_move_from_another_filesystem_is_taken_back_too(tmp_path: Path) -> None:
+    """Where it came from is there, though it is reached by another way; and the undo of that brings it here again."""
+    root = office(tmp_path)
+
+    def story() -> None:
+        (root / "m" / "sub").mkdir()
+        for place, name in (("m/one.md", "one.md"), ("m/sub/two.md", "two.md")):
+            (root / place).write_text(f"{name}\n")
+            moved = written(root, {"move": f"notes:{place}", "to": f"notes:here/{name}"})
+            assert (moved.state, (root / "here" / name).read_text()) == ("applied", f"{name}\n")
+            with Amends.open(tmp_path) as amends:
+                undone = amends.undo(moved.operation_id, confirmed_by=OPERATOR).lives[0]
+                assert (undone.evidence, (root / place).read_text()) == (Evidence.ACKNOWLEDGED, f"{name}\n")
+                again = amends.undo(undone.operation_id, confirmed_by=OPERATOR).lives[0]
+                assert (again.evidence, (root / "here" / name).read_text()) == (Evidence.ACKNOWLEDGED, f"{name}\n")
+
+    (root / "here").mkdir()
+    mounted(root / "m", story)
+
+
+@pytest.mark.requirement("files:carry:bound")
+def test_what_is_bound_from_elsewhere_is_outside_though_its_device_is_the_same(desk: Desk, tmp_path: Path) -> None:
+    """A folder of this filesystem that is mounted within the root: nothing in it is removed, moved off or changed."""
+    outside = tmp_path / "outside"
+    (outside / "empty").mkdir(parents=True, mode=0o755)
+    (outside / "top.md").write_text("theirs\n")
+    bound = desk.root / "folder" / "m"
+    bound.mkdir(parents=True)
+    (desk.root / "folder" / "own.md").write_text("ours\n")
+
+    def story() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert libc.mount(os.fsencode(outside), os.fsencode(bound), None, MS_BIND, None) == 0
+        assert bound.stat().st_dev == desk.root.stat().st_dev, "this is to be of the same device"
+        for kind in (DELETE, ARCHIVE):
+            with pytest.raises(TargetError, match="m is on another filesystem"):
+                desk.plan(kind, "folder")
+            with pytest.raises(TargetError, match="on another filesystem"):
+                desk.plan(kind, "folder/m/top.md")
+        with pytest.raises(TargetError, match="on another filesystem"):
+            desk.plan(RENAME, "elsewhere", source="folder")
+        assert {path.name: path.stat().st_mode & 0o777 for path in outside.iterdir()} == {
+            "empty": 0o755,
+            "top.md": (outside / "top.md").stat().st_mode & 0o777,
+        }
+
+    mounted(desk.root / "tmpfs", story)
+    assert (outside / "top.md").read_text() == "theirs\n"

@@ -123,6 +123,9 @@ REQUIREMENTS: dict[str, Requirement] = {
         SOURCE,
         "Whether a move landed is told by the moved inode: where it is, when it was made, and whether it was touched.",
     ),
+    "files:carry:bound": Requirement(
+        SOURCE, "What is mounted within the root from elsewhere is outside it, also where the device is the same."
+    ),
     "files:carry:copied": Requirement(
         SOURCE, "A move to another filesystem below the root copies, reads the copy back, and then archives the source."
     ),

@@ -152,8 +152,8 @@ def _check_kind(root: Root, kind: OperationKind, parts: Sequence[str], goal: Seq
 
 
 def _check_folder(root: Root, goal: Sequence[str]) -> None:
-    folder = root.target(goal[:-1])
-    if not root.has_folder(goal[:-1]):
+    folder, (base, rest) = root.target(goal[:-1]), root.beneath(goal)
+    if not base.has_folder(rest[:-1]):
         raise RecoveryError(f"the folder {folder} is not there any more", hint="make it, then undo again")
 
 

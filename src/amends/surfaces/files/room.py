@@ -27,7 +27,7 @@ from pathlib import Path
 from amends.errors import AmendsError, OwnershipError
 from amends.ports import Attempt
 from amends.surfaces.files.identity import ROOM
-from amends.surfaces.files.syscall import Syscalls, why
+from amends.surfaces.files.syscall import Syscalls, is_mount, why
 
 PRIVATE = 0o700
 _FOLDERS = ("stage", "archive", "writers")
@@ -100,7 +100,7 @@ def descend_far(top: int, parts: Sequence[str]) -> tuple[int, int]:
             raise
         os.close(fd)
         fd = deeper
-        if os.fstat(fd).st_dev != device:
+        if os.fstat(fd).st_dev != device or is_mount(fd):
             os.close(fd)
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), "/".join(parts[: depth + 1]))
     return fd, len(parts)

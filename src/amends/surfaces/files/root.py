@@ -33,7 +33,19 @@ from amends.surfaces.files.content import Progress
 from amends.surfaces.files.identity import ROOM, Entry, folded, identify, is_listed, real_folder
 from amends.surfaces.files.room import check_owner, descend, descend_far, open_root, opened
 from amends.surfaces.files.snapshot import Snapshot, absent, take, unreadable
-from amends.surfaces.files.syscall import BTRFS, EXT, F2FS, NETWORK, OVERLAY, TMPFS, XFS, Syscalls, why
+from amends.surfaces.files.syscall import (
+    AT_FDCWD,
+    BTRFS,
+    EXT,
+    F2FS,
+    NETWORK,
+    OVERLAY,
+    TMPFS,
+    XFS,
+    Syscalls,
+    is_mount,
+    why,
+)
 
 _KNOWS_BOTH_FLAGS = frozenset({EXT, XFS, BTRFS, TMPFS, F2FS, OVERLAY})
 
@@ -273,7 +285,7 @@ class Root:
                 found = os.lstat(self.whole(parts[:number]))
             except OSError:
                 break
-            if device is not None and found.st_dev != device:
+            if device is not None and (found.st_dev != device or is_mount(AT_FDCWD, self.whole(parts[:number]))):
                 depth = number
             device = found.st_dev
         return self.at(parts[:depth]), tuple(parts[depth:])

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from amends.contract.operation import Observation, Presence
 from amends.surfaces.files.identity import ROOM, fold
 from amends.surfaces.files.room import descend
-from amends.surfaces.files.syscall import Syscalls, why
+from amends.surfaces.files.syscall import Syscalls, is_mount, why
 
 CHUNK_BYTES = 1024 * 1024  # memory stays flat, and fewer calls would not be faster
 READS_MAX = 3  # a file that changes during three reads in a row is being written now
@@ -198,7 +198,7 @@ def _walk(syscalls: Syscalls, fd: int, path: bytes, rows: dict[bytes, bytes], *,
         if fold(name) == ROOM:
             raise UnreadableError(f"{told} holds {name}, where Amends keeps what it needs for undo")
         entry = syscalls.stat(fd, name)
-        if entry.st_dev != before.st_dev:
+        if entry.st_dev != before.st_dev or is_mount(fd, name):
             raise UnreadableError(f"{os.fsdecode(below)} is on another filesystem")
         if stat.S_ISDIR(entry.st_mode):
             deeper = descend(fd, (name,))

@@ -52,7 +52,12 @@ _FOLDS_BY_FLAG = frozenset({EXT, BTRFS, TMPFS, F2FS})
 _STATX_BYTES = 256
 _STATX_BTIME = 0x800
 _STATX_BTIME_AT = 80  # seconds in eight bytes, then nanoseconds in four
+_STATX_ATTRIBUTES_AT = 8
+_STATX_ATTR_MOUNT_ROOT = 0x2000
 _AT_SYMLINK_NOFOLLOW = 0x100
+_AT_EMPTY_PATH = 0x1000
+AT_FDCWD = -100
+"""In the place of an open folder: a path is taken as it stands."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -86,6 +91,20 @@ def why(error: OSError) -> str:
     """Say in words why a call failed."""
     number = error.errno or 0
     return _WORDS.get(number) or os.strerror(number).lower()
+
+
+def is_mount(folder_fd: int, name: str = "") -> bool:
+    """Say whether something is mounted on an entry of an open folder, or, without `name`, on that folder itself.
+
+    A device number tells that of other filesystems only: what is bound from elsewhere on the same one is outside too.
+    """
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
+    call = getattr(_LIBC, "statx", None)
+    flags = _AT_SYMLINK_NOFOLLOW | (0 if name else _AT_EMPTY_PATH)
+    if call is None or call(folder_fd, os.fsencode(name), flags, 0, buffer) != 0:
+        return False
+    attributes = int.from_bytes(buffer.raw[_STATX_ATTRIBUTES_AT : _STATX_ATTRIBUTES_AT + 8], sys.byteorder)
+    return bool(attributes & _STATX_ATTR_MOUNT_ROOT)
 
 
 class Syscalls:
