@@ -115,6 +115,23 @@ def test_two_that_ask_for_the_same_at_once_share_one_outcome(bench: Bench) -> No
 
 
 @pytest.mark.requirement("broker:join:race")
+def test_who_loses_the_race_for_a_document_does_not_stop_who_wins(make_bench: MakeBench) -> None:
+    """The loser finds the first write done and the second under way: it sends nothing, and is in nobody's way."""
+    bench = make_bench("shelf")
+    document = [request(EDIT, "a"), request(CREATE, "b"), request(CREATE, "c")]
+    loser = bench.until(propose(document, AUTO), Commit)
+    winner = bench.until(propose(document, AUTO), Send, bench.journals.open())
+    winner.advance()
+    while not isinstance(winner.step, Send):
+        winner.advance()
+    lost = loser.finish()
+    won = winner.finish()
+    assert (won.state, outcomes(won)) == (State.COMPLETE, [(APPLIED, Evidence.ACKNOWLEDGED)] * 3)
+    assert outcomes(lost)[:2] == [(FAILED, Evidence.ALREADY_SO), (FAILED, Evidence.NEVER_SENT)]
+    assert (lost.state, bench.requests) == (State.WITHDRAWN, 3)
+
+
+@pytest.mark.requirement("broker:join:race")
 def test_a_second_one_that_was_asked_for_while_the_first_is_sent_is_refused(bench: Bench) -> None:
     """Whoever says `again` is not answered with the first one's outcome, and is told who is at it."""
     first = bench.until(propose([request(EDIT, "a")], AUTO), Send)

@@ -35,6 +35,10 @@ def test_the_exit_code_says_how_it_ended(place: Place) -> None:
     stopped = place.change(
         {"create": "notes:b.md", "set": {"text": "y"}}, {"create": "notes:c.md", "set": {"text": ""}}
     )
+    assert place.run("apply", stopped, "--yes").code == 1
+    stopped = place.change(
+        {"create": "notes:c.md", "set": {"text": ""}}, {"create": "notes:b.md", "set": {"text": "y"}}
+    )
     assert place.run("apply", stopped, "--yes").code == 4
     assert place.run("apply", place.create("d.md", "")).code == 6
     (place.folder / "amends.toml").write_text("surfaces = 3")

@@ -20,7 +20,7 @@ def test_the_inbox_lists_what_waits_with_its_command(place: Place) -> None:
     closed = place.closed("c.md")
     place.write("taken.md", "theirs")
     taken, more = ({"create": f"notes:{name}.md", "set": {"text": ""}} for name in ("taken", "d"))
-    stopped = place.change(taken, more)
+    stopped = place.change(more, taken)
     blocked = place.json("apply", stopped, "--yes", expect=4)["transaction_id"]
     place.applied(place.create("e.md", "done and gone"))
     code, out, err = place.run()
@@ -30,7 +30,7 @@ def test_the_inbox_lists_what_waits_with_its_command(place: Place) -> None:
     assert to_confirm < out.index(f"File motion 42: create notes:a.md\n{start} confirm {waiting}\n") < may_have
     assert may_have < out.index(f"create notes:b.md\n{start} check {maybe}\n") < is_blocked
     assert may_have < out.index(f"create notes:c.md\n{start} show {closed}\n") < is_blocked
-    assert is_blocked < out.index(f"create notes:taken.md and 1 more\n{start} followup {blocked}\n")
+    assert is_blocked < out.index(f"create notes:d.md and 1 more\n{start} followup {blocked}\n")
     assert out.endswith(f"Journal: {place.folder}/.amends/journal\n")
     assert len(place.json(expect=0)["transactions"]) == 4
 

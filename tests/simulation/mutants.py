@@ -420,7 +420,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "what is BLOCKED is gone round under another name",
-        (proposal, "_unfinished", "if ended.state is State.BLOCKED and ended.was_attempted:", "if False:"),
+        (proposal, "_unfinished", "if ended.state is State.BLOCKED:", "if False:"),
         (transaction, "_executed", "if report.follows is None and claiming.reverses is None:", "if False:"),
     ),
     mutant(
@@ -428,8 +428,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             proposal,
             "_unfinished",
-            "if ended.state is State.BLOCKED and ended.was_attempted:",
-            "if report.state is State.BLOCKED and ended.was_attempted:",
+            "if ended.state is State.BLOCKED:",
+            "if report.state is State.BLOCKED:",
         ),
         (transaction, "_executed", "if report.follows is None and claiming.reverses is None:", "if False:"),
     ),

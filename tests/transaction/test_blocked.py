@@ -74,8 +74,11 @@ def test_a_follow_up_is_void_once_the_matter_was_ended_otherwise(office: Office)
     follow = office.followup(old)
     assert office.confirm(office.undo(old)).state is State.COMPLETE
     assert office.find(old).is_followed_up
-    with pytest.raises(ProposalError, match="was taken up already"):
+    assert [life.state for life in office.find(follow).lives] == [State.SUPERSEDED] * 2
+    with pytest.raises(ProposalError, match="it is superseded"):
         office.confirm(follow)
+    with office.opened() as amends:
+        assert amends.inbox() == []
     assert [office.read(name) for name in ("a.md", "b.md", "c.md")] == ["old\n", None, None]
 
 

@@ -104,6 +104,11 @@ class Life:
         """Say whether the target is as asked, by this write or already before it."""
         return self.state is State.APPLIED or self.evidence is Evidence.ALREADY_SO
 
+    def is_expired(self, now_ms: int) -> bool:
+        """Say whether it is too late to confirm it."""
+        is_over = self.expires_at_ms is not None and now_ms >= self.expires_at_ms
+        return self.state is State.PROPOSED and is_over
+
     @property
     def is_holding(self) -> bool:
         """Say whether the attempt may still land."""
@@ -119,6 +124,11 @@ class Life:
         """Say whether it ended before anything was sent, by what another sending would meet again."""
         is_unsent = self.state is State.FAILED and self.evidence is Evidence.NEVER_SENT
         return is_unsent and not self.was_fenced and not self.was_interrupted
+
+    @property
+    def was_attempted(self) -> bool:
+        """Say whether it got as far as its intent, and something may have been sent for it."""
+        return self.key is not None and not self.was_kept_back and self.evidence is not Evidence.ALREADY_SO
 
     @property
     def holds_claims(self) -> bool:

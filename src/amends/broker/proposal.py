@@ -21,7 +21,7 @@ from .life import Life, digest_of, fact_data
 from .machine import conclude, judge, look
 from .report import Report, find
 from .step import Commit, ListTouching, MakePlan, Moment, Name, Now, Steps, do
-from .transaction import about, closing, concluded, give_up, proposed, run, spent, taken_up, withdraw
+from .transaction import about, closing, concluded, give_up, proposed, run, spent, taken_up, void_followers, withdraw
 
 MAYBE_SENT = frozenset({State.EXECUTING, State.AMBIGUOUS, State.CLOSED})
 """States of a write that may have applied, also where waiting can't settle it any more."""
@@ -195,6 +195,7 @@ def decline(subject: str, *, by: str, reason: str) -> Steps[Report]:
     moment = yield from do(Now())
     if report.state is State.BLOCKED:
         yield from do(Commit(tuple((yield from taken_up(report, {"by": by, "reason": reason}, moment)))))
+        yield from void_followers(report.transaction, moment)
         return (yield from find(report.transaction))
     if not report.waiting(State.PROPOSED, State.CONFIRMED):
         return (yield from give_up(report))
@@ -285,7 +286,7 @@ def _unfinished(plans: Sequence[Plan], *, besides: str | None = None) -> Steps[R
         ended = yield from concluded(report)
         if ended.state is State.OPEN:
             return ended
-        if ended.state is State.BLOCKED and ended.was_attempted:
+        if ended.state is State.BLOCKED:
             raise BlockedError(
                 f"{ended.transaction} is BLOCKED / NOT COMPLETE and is about the same; nothing was sent",
                 hint=f"a person can take it up with a fresh look: amends followup {ended.transaction}",
@@ -348,10 +349,7 @@ def _places(plans: Sequence[Plan]) -> list[Json]:
 
 
 def _is_expired(report: Report, moment: Moment) -> bool:
-    return any(
-        life.expires_at_ms is not None and moment.now_ms >= life.expires_at_ms
-        for life in report.waiting(State.PROPOSED)
-    )
+    return any(life.is_expired(moment.now_ms) for life in report.lives)
 
 
 def _reject_overlaps(plans: Sequence[Plan]) -> None:

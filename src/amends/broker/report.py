@@ -71,15 +71,15 @@ class Report:
 
     @property
     def was_attempted(self) -> bool:
-        """Say whether a write of it got as far as its intent."""
-        return any(life.key is not None for life in self.lives)
+        """Say whether a write of it was sent, or kept from that only by a fence: not all of them were kept back."""
+        return any(life.was_attempted for life in self.lives)
 
     @property
     def has_failed(self) -> bool:
         """Say whether it failed on its way: a write of it did not do what it should, or it is BLOCKED."""
         if self.state is State.BLOCKED:
-            return self.was_attempted and not self.is_followed_up
-        return any(life.state in (State.FAILED, State.CLOSED) and not life.is_done for life in self.lives)
+            return not self.is_followed_up
+        return any(life.was_attempted and life.state in (State.FAILED, State.CLOSED) for life in self.lives)
 
     @property
     def is_followed_up(self) -> bool:

@@ -42,7 +42,7 @@ from amends.recovery import (
 from .life import Life, digest_of, observation_data, observation_from, plan_data
 from .machine import Closing, execute, look, may_settle, quiesce, record, settle
 from .report import Report, find, one, refreshed
-from .step import Commit, ListTouching, Moment, Name, Now, Read, Self, Steps, do
+from .step import Commit, ListOpen, ListTouching, Moment, Name, Now, Read, Self, Steps, do
 
 _STANDINGS = {
     State.PROPOSED: Standing.UNSENT,
@@ -188,10 +188,11 @@ def give_up(report: Report) -> Steps[Report]:
 
 
 def withdraw(report: Report, happened: Happened, data: dict[str, str], moment: Moment) -> Steps[Report]:
-    """End what was not sent of a transaction: declined, superseded or expired."""
+    """End what was not sent of a transaction: declined, superseded, or, each that is, expired."""
     events = [
         Event(life.operation_id, happened, moment.now_ms, dict(data), epoch=life.epoch)
         for life in report.waiting(State.PROPOSED, State.CONFIRMED)
+        if happened is not Happened.EXPIRED or life.is_expired(moment.now_ms)
     ]
     ended = {event.subject for event in events}
     if all(life.operation_id in ended or life.state in _WITHDRAWN for life in report.lives):
@@ -208,6 +209,17 @@ def taken_up(report: Report, data: dict[str, Json], moment: Moment) -> Steps[lis
         events.append(Event(earlier.transaction, Happened.FOLLOWED_UP, moment.now_ms, dict(data), epoch=earlier.epoch))
         earlier = None if earlier.follows is None else (yield from find(earlier.follows))
     return events
+
+
+def void_followers(transaction: str, moment: Moment) -> Steps[None]:
+    """End the follow-ups and undos of a BLOCKED transaction that still wait, now that its matter is ended."""
+    for row in (yield from do(ListOpen())):
+        if row.state is State.OPEN:
+            report = yield from find(row.subject)
+            if report.follows == transaction and report.waiting(State.PROPOSED) == report.lives:
+                data = {"reason": f"{transaction} was taken up otherwise"}
+                with suppress(LostRaceError):
+                    yield from withdraw(report, Happened.SUPERSEDED, data, moment)
 
 
 def closing(report: Report) -> Closing:
@@ -355,9 +367,7 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
         }
         blocked = blocked_report(case, decision, kept=kept)
         data = {**blocked.as_json(), "lines": list(blocked.lines())}
-        is_unsent = all(life.key is None or life.was_kept_back for life in report.lives)
-        is_over = len(report.planned) == 1 and is_unsent  # nothing happened: it is asked for anew
-        verdict = Happened.WITHDRAWN if is_over else Happened.BLOCKED
+        verdict = Happened.BLOCKED if report.was_attempted else Happened.WITHDRAWN  # nothing happened: it is asked anew
         events.append(Event(report.transaction, verdict, moment.now_ms, data, epoch=report.epoch))
     why = {"evidence": Evidence.NEVER_SENT, "reason": "its transaction ended before it was sent"}
     events += [
@@ -366,6 +376,8 @@ def _end(report: Report, case: Case, decision: Complete | Blocked) -> Steps[Repo
     ]
     with suppress(LostRaceError):
         yield from do(Commit(tuple(events)))
+        if isinstance(decision, Complete) and report.follows is not None:
+            yield from void_followers(report.follows, moment)
     return (yield from find(report.transaction))
 
 

@@ -46,7 +46,7 @@ class Located:
         for life in report.lives:
             if life.is_holding:
                 return self("check", life.operation_id)
-            if life.state is State.CLOSED and report.state is not State.COMPLETE:
+            if life.state is State.CLOSED:
                 return self("show", life.operation_id)
         if report.waiting(State.PROPOSED, State.CONFIRMED):
             return self("confirm", report.transaction)

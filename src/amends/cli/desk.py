@@ -55,7 +55,8 @@ class Desk:
             else:
                 text.tell(report, self.located, console=console)
         verb, _, _ = act.partition(" ")
-        instead = f"at a terminal: {self.located(verb, report.transaction)}"
+        more = ' --applied (or --failed) --reason "…"' if verb == "attest" else ""
+        instead = f"at a terminal: {self.located(verb, report.transaction)}{more}"
         return require_person(act, instead=instead, shows_on_stderr=self.is_json)
 
     def ask(self, report: Report) -> Report:

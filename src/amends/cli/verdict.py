@@ -12,12 +12,16 @@ from amends.contract.message import printable, undo_refusal
 
 def exit_code(report: Report) -> int:
     """Give the exit code of a verb that may send and that ended in `report`."""
+    if report.waiting(State.CLOSED) and report.state is State.COMPLETE:
+        return 3
     if report.state is State.COMPLETE:
         return 0
     if any(life.is_holding for life in report.lives):
         return 3
     if report.waiting(State.PROPOSED):
         return 6
+    if report.state is State.WITHDRAWN and len(report.planned) != 1:
+        return 1
     if len(report.planned) != 1 or (report.state is State.BLOCKED and report.planned[0].is_done):
         return 4
     return {State.CLOSED: 3, State.APPLIED: 0}.get(report.latest(report.planned[0]).state, 1)

@@ -79,7 +79,9 @@ class BlobFolder:
         try:
             return place.open("rb")
         except FileNotFoundError as error:
-            raise JournalError(f"the kept bytes {place} are gone", hint="amends verify") from error
+            raise JournalError(
+                f"the kept bytes {place} are gone", hint="decline what needs them, and propose it again: amends"
+            ) from error
         except OSError as error:
             raise unusable(place, error) from error
 
