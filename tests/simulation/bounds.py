@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, pairwise
 
 from amends.broker import Life
-from amends.contract import ABSENT, Evidence, Fact, Happened, Observation, Operation, OperationKind, State
+from amends.contract import ABSENT, Fact, Happened, Observation, Operation, OperationKind, State
 from amends.contract.operation import Json, canonical_json
 from tests.simulation.case import Case
 from tests.simulation.history import Recorded, Request
@@ -139,12 +139,9 @@ def an_end_is_an_end(case: Case) -> Found:
         for request in case.sent_for.get(transaction, []):
             if request.tick > ended_at and not _is_too_late(case, request):
                 yield f"{request.operation_id} was sent though {transaction} is {case.ends[transaction]}"
-    blocked = [
-        (name, tick)
-        for name, tick in _ends(case)
-        if case.ends[name] is State.BLOCKED and any(life.transaction == name for life in _attempted(case, tick))
-    ]
-    for transaction, blocked_at in blocked:
+    for transaction, blocked_at in _ends(case):
+        if case.ends[transaction] is not State.BLOCKED:
+            continue
         followed = case.happened(transaction, Happened.FOLLOWED_UP)
         until = followed[0].tick if followed else None
         for other, requests in case.sent_for.items():
@@ -167,9 +164,9 @@ def what_failed_is_not_asked_anew(case: Case) -> Found:
     for item in case.history.recorded:
         if item.event.happened is not Happened.FAILED or item.event.subject not in case.intents:
             continue
-        if item.event.data["evidence"] == Evidence.ALREADY_SO:
-            continue
         life = case.lives[item.event.subject]
+        if not life.was_attempted:
+            continue  # it was kept back, and stands in nobody's way
         end = ends.get(life.transaction)
         for other in case.sent_for:
             opened = case.recorded[other][0]
@@ -379,10 +376,6 @@ def _ends(case: Case) -> Iterator[tuple[str, int]]:
         for item in items:
             if item.event.happened in (Happened.COMPLETED, Happened.BLOCKED) and transaction in case.ends:
                 yield transaction, item.tick
-
-
-def _attempted(case: Case, before: int) -> Iterator[Life]:
-    return (case.lives[name] for name, intent in case.intents.items() if intent.tick < before)
 
 
 def _operations(case: Case, transaction: str) -> list[Operation]:
