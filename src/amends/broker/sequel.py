@@ -11,7 +11,7 @@ from dataclasses import replace
 from amends.contract.lifecycle import UNSETTLED, State
 from amends.contract.outcome import Evidence
 from amends.contract.undo import build_undo
-from amends.errors import RecoveryError
+from amends.errors import MisuseError, RecoveryError
 from amends.ports import Plan
 from amends.recovery import mismatches
 
@@ -67,7 +67,13 @@ def followup(subject: str, ask: Ask) -> Steps[Report]:
     for mismatch in mismatches(report.gate, now):
         life = next(life for life in reversed(lives) if mismatch.fact in life.operation.postcondition)
         if life.operation_id not in plans:
-            plans[life.operation_id] = yield from do(Replan(life.plan))
+            try:
+                plans[life.operation_id] = yield from do(Replan(life.plan))
+            except MisuseError as error:
+                error.hint = (
+                    f"{error.hint}; if it is not wanted any more, let it go: amends decline {report.transaction}"
+                )
+                raise
     title = report.title if report.follows else f"Follow-up of {report.title or report.transaction}"
     taking_up = replace(ask, title=ask.title or title, follows=report.transaction)
     warned = yield from _warned(list(plans.values()), besides=report.transaction)

@@ -122,7 +122,8 @@ def _plan(
     source, target = root.target(parts), root.target(goal)
     if shown.presence is not Presence.ABSENT:
         raise TargetError(
-            f"something is at {target} already", hint="choose another name, or archive what is there first"
+            f"something is at {target} already",
+            hint="choose another name, or archive what is there first; if this was asked for before: amends log",
         )
     names = ("content", "mode", "tree")
     facts = [Fact(target, name, shown_source.fields[name]) for name in names if name in shown_source.fields]
