@@ -14,7 +14,7 @@ from dataclasses import replace
 from amends.contract.lifecycle import HOLDING, Happened, State
 from amends.contract.operation import Json, Observation, Operation
 from amends.contract.outcome import Evidence, WriteOutcome
-from amends.errors import LostRaceError, RecoveryError, UnusableError
+from amends.errors import BudgetSpentError, LostRaceError, RecoveryError, UnusableError
 from amends.ports import Answer, Event, Plan
 from amends.recovery import (
     Aim,
@@ -40,7 +40,7 @@ from amends.recovery import (
 )
 
 from .life import Life, digest_of, observation_data, observation_from, plan_data
-from .machine import Closing, execute, look, may_settle, quiesce, record, settle
+from .machine import Closing, conclude, execute, look, may_settle, quiesce, record, settle
 from .report import Report, find, one, refreshed
 from .step import Commit, ListOpen, ListTouching, Moment, Name, Now, Read, Self, Steps, do
 
@@ -305,8 +305,13 @@ def _carry_out(report: Report, case: Case, decision: Decision) -> Steps[bool]:
             with suppress(LostRaceError):
                 yield from _executed(report, life, (event,))
         case Recover() if chosen is not None:
-            with suppress(LostRaceError):
+            try:
                 yield from _recover(report, chosen, case.now, pending=())
+            except BudgetSpentError:  # by another recovery since it was proposed; nothing would ever send it
+                kept_back = Answer(Evidence.NEVER_SENT, reason="what it is about was recovered already, once")
+                yield from conclude(chosen, kept_back, closing=closing(report))
+            except LostRaceError:
+                pass  # somebody else is at it: what is so now is read again
         case Recover(operation):
             if any(life.is_recovery and life.state is State.PROPOSED for life in report.lives):
                 return False
